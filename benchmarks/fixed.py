@@ -18,6 +18,7 @@ from placement.operation import context_of
 from placement_foundation import context
 from placement_foundation.database.storage import Database
 from placement_foundation.http import application, middleware
+from placement_foundation.http.answer import Answer
 from placement_foundation.http.application import Application
 from placement_foundation.http.operation import Call, Operation, Reply
 from placement_foundation.http.version import always
@@ -39,7 +40,7 @@ STEPS: dict[str, list[tuple[Any, str]]] = {
     "policy": [(Application, "_check_policy")],
     "query and body": [(application, "_Asked")],
     "transaction": [(Database, "read")],
-    "response": [(application, "_render"), (application, "_add_headers")],
+    "response": [(Answer, "render"), (application, "_add_headers")],
     "sending": [(webob.Response, "__call__")],
     REST: [(Application, "__call__")],
 }

@@ -17,7 +17,8 @@ from placement.operation import Call
 from placement.routes import ROUTES
 from placement_foundation.errors import AddressTooLong, BodyTooLarge
 from placement_foundation.http import json_text, query_string
-from placement_foundation.http.application import JSON, LINES, Table
+from placement_foundation.http.answer import JSON, LINES
+from placement_foundation.http.application import Table
 from placement_foundation.http.json_text import Written
 from placement_foundation.http.operation import Handler, Operation, Reply
 from placement_foundation.http.query_string import Pairs, Parser
@@ -98,7 +99,6 @@ TABLE: Table = {
         "GET": Operation(
             handler=always(show_document),
             policy=None,
-            static=True,
             query=always(Parser(_parse, QUERY)),
             reply=always(_render),
             newest_by_default=True,
@@ -238,7 +238,7 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
         headers += ["cache-control", "last-modified"]
     if row.tagged:
         headers += ["cache-control", "etag"]
-    if row.formats:
+    if row.formats.keys() - {LINES}:
         headers.append("link")
     if method == "POST" or row.may_create:
         headers.append("location")
@@ -259,11 +259,9 @@ def _content(row: Operation, version: Version) -> Json:
     content = {}
     if isinstance(renderer, Described):
         content[JSON] = {"schema": renderer.describe(version)}
-    if isinstance(row.lines, Described):
-        # OpenAPI 3.1 cannot describe a sequence of documents: describe one of them.
-        content[LINES] = {"x-line-schema": row.lines.describe(version)}
     for media_type, other in row.formats.items():
         if isinstance(other, Described):
+            # OpenAPI 3.1 cannot describe a sequence of documents: describe one of them.
             key = "x-line-schema" if media_type == LINES else "schema"
             content[media_type] = {key: other.describe(version)}
     return {"content": content} if content else {}

@@ -9,11 +9,14 @@ from placement.forest.cache import CachedForest
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.project_usage import ProjectUsages
+from placement.model.resource_provider import ResourceProvider
 from placement.model.tree import Provider
+from placement.objects import resource_provider
 from placement.objects.journal.keeping import Keeper
 from placement.questions import providers
 from placement_foundation.gathering import Gathering
 from placement_foundation.http import operation
+from placement_foundation.http.operation import Connection
 from placement_foundation.http.thread_limit import ThreadLimit
 
 S = TypeVar("S")
@@ -62,17 +65,28 @@ class Call(operation.Call[S, Context]):
         return self.context.settings
 
     def forest(self, part: Part | None = None) -> Forest:
-        """Return the forest at the moment of the transaction: kept, or read for it.
+        """Return the forest at this moment: kept, or read for this.
 
         :param part: all that has to be read; None means the whole cloud
         """
-        return cache.load(self.connection, self.context.forest_cache, part)
+        return self.read(lambda connection: self.forest_of(connection, part))
+
+    def forest_of(self, connection: Connection, part: Part | None = None) -> Forest:
+        """Return the forest at the moment of a transaction; see ``forest``."""
+        return cache.load(connection, self.context.forest_cache, part)
 
     @property
     def keeps_forest(self) -> bool:
         """Whether the forest is kept, so unrecorded changes do not go unnoticed."""
         forest_cache = self.context.forest_cache
         return forest_cache is not None and forest_cache.is_keeping
+
+    def lock_provider(self, connection: Connection) -> ResourceProvider:
+        """Return the provider that the path names, locked until the transaction ends.
+
+        :raises NotFound: there is no such provider
+        """
+        return resource_provider.lock(connection, self.load(connection))
 
     def named_provider(self) -> tuple[Forest, Provider]:
         """Return the provider whose ``uuid`` is in the path, and a forest that has it.

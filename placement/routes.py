@@ -4,8 +4,6 @@ If you read one file, read this one. Methods are in the order in which ``Allow``
 them. ``Operation`` explains the fields of a row.
 """
 
-import functools
-
 from placement import errors, measure
 from placement.handlers import (
     aggregate,
@@ -52,7 +50,7 @@ from placement.schemas import root as root_wire
 from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
 from placement.schemas import what_if as what_if_wire
-from placement_foundation.http.application import LINES
+from placement_foundation.http.answer import LINES
 from placement_foundation.http.operation import Operation
 from placement_foundation.http.version import ByVersion, always, since
 
@@ -61,7 +59,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(root.show_versions),
             policy=None,
-            static=True,
             reply=always(root_wire.render_versions),
             accepts_anything=True,
             dated=(1, 15),
@@ -134,7 +131,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(ledger.show_index),
             policy=None,
-            static=True,
             reply=always(ledger_wire.render_index),
             newest_by_default=True,
         ),
@@ -166,7 +162,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             query=what_if_wire.QUERIES,
             body=always(what_if_wire.BODY),
             reply=always(what_if_wire.render),
-            changes_nothing=True,
             newest_by_default=True,
             heavy=True,
         ),
@@ -178,7 +173,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             body=always(declaration_wire.BODY),
             reply=always(declaration_wire.render_outcome),
             newest_by_default=True,
-            own_transactions=True,
             heavy=True,
         ),
     },
@@ -232,7 +226,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:ledger:fleet",
             query=always(fleet_wire.PARSER),
             reply=always(fleet_wire.render),
-            lines=fleet_wire.render_lines,
+            formats={LINES: fleet_wire.render_lines},
             tagged=True,
             newest_by_default=True,
             heavy=True,
@@ -247,7 +241,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             reply=always(placement_wire.render),
             may_create=True,
             newest_by_default=True,
-            own_transactions=True,
             heavy=placement_wire.is_heavy,
         ),
     },
@@ -397,20 +390,13 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": Operation(
             handler=always(provider.delete_provider),
             policy="placement:resource_providers:delete",
-            subject=functools.partial(
-                resource_provider.get_by_uuid,
-                missing=resource_provider.UNKNOWN_FOR_DELETE,
-            ),
-            lock=functools.partial(
-                resource_provider.lock,
-                missing=resource_provider.UNKNOWN_FOR_DELETE,
-            ),
+            subject=always(provider.load_for_deletion),
             status=always(204),
         ),
         "PUT": Operation(
             handler=always(provider.update_provider),
             policy="placement:resource_providers:update",
-            subject=resource_provider.get_by_uuid,
+            subject=always(resource_provider.get_by_uuid),
             body=provider_wire.UPDATE,
             flags={"allow_reparenting": (1, 37)},
             reply=always(provider_wire.render_provider),
@@ -427,8 +413,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "POST": Operation(
             handler=always(inventory.create_inventory),
             policy="placement:resource_providers:inventories:create",
-            subject=resource_provider.get_by_uuid,
-            lock=resource_provider.lock,
+            subject=always(resource_provider.get_by_uuid),
             body=always(inventory_wire.POST_INVENTORY),
             flags={"reserved_may_be_total": (1, 26)},
             status=always(201),
@@ -438,8 +423,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "PUT": Operation(
             handler=always(inventory.replace_inventories),
             policy="placement:resource_providers:inventories:update",
-            subject=resource_provider.get_by_uuid,
-            lock=resource_provider.lock,
+            subject=always(resource_provider.get_by_uuid),
             body=always(inventory_wire.PUT_INVENTORIES),
             flags={"reserved_may_be_total": (1, 26)},
             reply=always(inventory_wire.render_inventories),
@@ -449,8 +433,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=since(1, 5, inventory.delete_inventories),
             absent=errors.MethodNotAllowed,
             policy="placement:resource_providers:inventories:delete",
-            subject=resource_provider.get_by_uuid,
-            lock=resource_provider.lock,
+            subject=always(resource_provider.get_by_uuid),
             status=always(204),
         ),
     },
@@ -458,16 +441,13 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(inventory.show_inventory),
             policy="placement:resource_providers:inventories:show",
-            subject_parameters=("uuid",),
             reply=always(inventory_wire.render_inventory),
             dated=(1, 15),
         ),
         "PUT": Operation(
             handler=always(inventory.update_inventory),
             policy="placement:resource_providers:inventories:update",
-            subject=resource_provider.get_by_uuid,
-            subject_parameters=("uuid",),
-            lock=resource_provider.lock,
+            subject=always(inventory.load_provider),
             body=always(inventory_wire.PUT_INVENTORY),
             flags={"reserved_may_be_total": (1, 26)},
             reply=always(inventory_wire.render_inventory),
@@ -476,9 +456,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": Operation(
             handler=always(inventory.delete_inventory),
             policy="placement:resource_providers:inventories:delete",
-            subject=resource_provider.get_by_uuid,
-            subject_parameters=("uuid",),
-            lock=resource_provider.lock,
+            subject=always(inventory.load_provider),
             status=always(204),
         ),
     },
@@ -493,8 +471,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "PUT": Operation(
             handler=since(1, 1, aggregate.replace_aggregates),
             policy="placement:resource_providers:aggregates:update",
-            subject=resource_provider.get_by_uuid,
-            lock=resource_provider.lock,
+            subject=always(resource_provider.get_by_uuid),
             body=aggregate_wire.PUT_AGGREGATES,
             reply=aggregate_wire.RENDER_AGGREGATES,
             dated=(1, 15),
@@ -511,8 +488,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "PUT": Operation(
             handler=since(1, 6, trait.replace_provider_traits),
             policy="placement:resource_providers:traits:update",
-            subject=resource_provider.get_by_uuid,
-            lock=resource_provider.lock,
+            subject=always(resource_provider.get_by_uuid),
             body=always(trait_wire.PUT_TRAITS),
             body_first=True,
             reply=always(trait_wire.render_provider_traits),
@@ -521,8 +497,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": Operation(
             handler=since(1, 6, trait.delete_provider_traits),
             policy="placement:resource_providers:traits:delete",
-            subject=resource_provider.get_by_uuid,
-            lock=resource_provider.lock,
+            subject=always(resource_provider.get_by_uuid),
             status=always(204),
         ),
     },

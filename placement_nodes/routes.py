@@ -20,7 +20,13 @@ from placement_nodes.schemas import trait as trait_wire
 
 # Rows about a node, and about its traits, which came with a later version.
 of_node = partial(
-    Operation, subject=ledger.get_by_ident, subject_flags={"by_name": version.NAMES}
+    Operation,
+    subject=ByVersion(
+        {
+            version.MINIMUM: partial(ledger.get_by_ident, by_name=False),
+            version.NAMES: partial(ledger.get_by_ident, by_name=True),
+        }
+    ),
 )
 of_traits = partial(of_node, absent=errors.NotAcceptable)
 
@@ -34,7 +40,6 @@ V1 = {
     "GET": Operation(
         handler=always(root.show),
         policy=None,
-        static=True,
         reply=always(root_wire.render_v1),
         accepts_anything=True,
     ),
@@ -60,7 +65,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(root.show),
             policy=None,
-            static=True,
             reply=always(root_wire.render_root),
             accepts_anything=True,
         ),
@@ -80,7 +84,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": Operation(
             handler=always(driver.list_drivers),
             policy="baremetal:driver:list",
-            static=True,
             reply=always(driver_wire.render_drivers),
         ),
     },

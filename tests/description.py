@@ -11,7 +11,7 @@ import jsonschema
 
 from placement import errors, openapi
 from placement.microversion import BY_NAME
-from placement_foundation.http.application import JSON, LINES
+from placement_foundation.http.answer import JSON, LINES
 from placement_foundation.http.router import Router
 from placement_foundation.http.version import Version
 

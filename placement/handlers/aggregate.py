@@ -1,11 +1,10 @@
 """Aggregates of a provider."""
 
 from placement import errors
-from placement.model.resource_provider import ResourceProvider
 from placement.objects import aggregate, clock, resource_provider
 from placement.operation import Call
 from placement.schemas import aggregate as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, writing
 
 
 def list_aggregates(call: Call[None]) -> Reply:
@@ -15,18 +14,19 @@ def list_aggregates(call: Call[None]) -> Reply:
     return Reply(value, modified=clock.now())
 
 
-def replace_aggregates(call: Call[ResourceProvider]) -> Reply:
+@writing
+def replace_aggregates(call: Call[None], connection: Connection) -> Reply:
     """Put a provider into the aggregates in the body, and into no others.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
     """
+    provider = call.lock_provider(connection)
     wanted = wire.parse_aggregates(call.body)
-    provider = call.subject
     if wanted.generation is not None:
         resource_provider.check_generation(provider, wanted.generation)
     try:
         generation = aggregate.replace_all(
-            call.connection,
+            connection,
             provider,
             wanted.aggregates,
             bump=wanted.generation is not None,

@@ -4,24 +4,26 @@ from placement import errors
 from placement.objects import allocation
 from placement.operation import Call
 from placement.schemas import allocation as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading, writing
 
 MISSING_PROVIDER = "Resource provider '{uuid}' not found"
 
 
-def list_by_consumer(call: Call[None]) -> Reply:
+@reading
+def list_by_consumer(call: Call[None], connection: Connection) -> Reply:
     """List the allocations of a consumer: none, if there is no such consumer."""
-    found = allocation.list_by_consumer(call.connection, call.path["consumer_uuid"])
+    found = allocation.list_by_consumer(connection, call.path["consumer_uuid"])
     return Reply(found.allocations, modified=found.modified)
 
 
-def list_by_provider(call: Call[None]) -> Reply:
+@reading
+def list_by_provider(call: Call[None], connection: Connection) -> Reply:
     """List the allocations against a provider.
 
     :raises NotFound: there is no such provider
     """
     uuid = call.path["uuid"]
-    generation, found = allocation.list_by_provider(call.connection, uuid)
+    generation, found = allocation.list_by_provider(connection, uuid)
     if generation is None:
         raise errors.NotFound(MISSING_PROVIDER.format(uuid=uuid))
     return Reply(
@@ -30,7 +32,8 @@ def list_by_provider(call: Call[None]) -> Reply:
     )
 
 
-def replace_of_consumer(call: Call[str]) -> Reply:
+@writing
+def replace_of_consumer(call: Call[str], connection: Connection) -> Reply:
     """Replace all allocations of one consumer.
 
     :raises ConcurrentUpdate: the generation of the consumer is not that in the body
@@ -44,7 +47,7 @@ def replace_of_consumer(call: Call[str]) -> Reply:
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(call.connection, [claim], attempts=attempts)
+        allocation.replace_all(connection, [claim], attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unable to allocate inventory for consumer {call.subject}: {exc}"
@@ -52,7 +55,8 @@ def replace_of_consumer(call: Call[str]) -> Reply:
     return Reply()
 
 
-def replace_of_consumers(call: Call[None]) -> Reply:
+@writing
+def replace_of_consumers(call: Call[None], connection: Connection) -> Reply:
     """Replace all allocations of several consumers, together or not at all.
 
     :raises ConcurrentUpdate: the generation of a consumer is not that in the body
@@ -62,16 +66,17 @@ def replace_of_consumers(call: Call[None]) -> Reply:
     claims = wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(call.connection, claims, attempts=attempts)
+        allocation.replace_all(connection, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"Unable to allocate inventory {exc}") from exc
     return Reply()
 
 
-def delete_of_consumer(call: Call[None]) -> Reply:
+@writing
+def delete_of_consumer(call: Call[None], connection: Connection) -> Reply:
     """Delete all allocations of a consumer.
 
     :raises NotFound: it has none
     """
-    allocation.delete_all(call.connection, call.path["consumer_uuid"])
+    allocation.delete_all(connection, call.path["consumer_uuid"])
     return Reply()

@@ -4,10 +4,10 @@ from placement.objects import clock
 from placement.operation import Call
 from placement.questions import candidates
 from placement.questions.candidate_query import CandidateQuery, order_of
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Reply
 
 
-def list_candidates(call: Call[None]) -> Later:
+def list_candidates(call: Call[None]) -> Reply:
     """List ways to serve all request groups together.
 
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
@@ -15,7 +15,5 @@ def list_candidates(call: Call[None]) -> Later:
     """
     question: CandidateQuery = call.query
     forest = call.forest(candidates.part_of(question.request))
-    order = order_of(call.settings)
-    return lambda: Reply(
-        candidates.answer(forest, question, order), modified=clock.now()
-    )
+    answer = candidates.answer(forest, question, order_of(call.settings))
+    return Reply(answer, modified=clock.now())

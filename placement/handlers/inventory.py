@@ -8,7 +8,7 @@ from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, inventory, resource_provider
 from placement.operation import Call
 from placement.schemas import inventory as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, writing
 
 OUT_OF_DATE = "resource provider generation conflict"
 
@@ -19,6 +19,16 @@ def list_inventories(call: Call[None]) -> Reply:
     value = wire.ProviderInventories(provider.generation, provider.inventories)
     times = provider.inventory_times
     return Reply(value, modified=clock.newest(times) if times else None)
+
+
+def load_provider(
+    connection: Connection, uuid: str, resource_class: str
+) -> ResourceProvider:
+    """Return the provider whose inventory of a class a path names.
+
+    :raises NotFound: there is no such provider
+    """
+    return resource_provider.get_by_uuid(connection, uuid)
 
 
 def show_inventory(call: Call[None]) -> Reply:
@@ -35,20 +45,21 @@ def show_inventory(call: Call[None]) -> Reply:
     return Reply(value, modified=clock.newest([times[name]]))
 
 
+@writing
 def create_inventory(
-    call: Call[ResourceProvider], *, reserved_may_be_total: bool
+    call: Call[None], connection: Connection, *, reserved_may_be_total: bool
 ) -> Reply:
     """Add the inventory in the body to a provider. The generation in it is ignored.
 
     :raises BadRequest: the class is unknown, or would have no capacity
     :raises ConcurrentUpdate: the provider already has an inventory of the class
     """
-    provider = call.subject
+    provider = call.lock_provider(connection)
     name, wanted = call.body["resource_class"], wire.parse_inventory(call.body)
     failed = f"Unable to create inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
     try:
-        generation = inventory.create(call.connection, provider, name, wanted)
+        generation = inventory.create(connection, provider, name, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"{failed}{exc}") from exc
     except errors.ConcurrentUpdate as exc:
@@ -60,8 +71,9 @@ def create_inventory(
     )
 
 
+@writing
 def replace_inventories(
-    call: Call[ResourceProvider], *, reserved_may_be_total: bool
+    call: Call[None], connection: Connection, *, reserved_may_be_total: bool
 ) -> Reply:
     """Replace every inventory of a provider with those in the body.
 
@@ -69,7 +81,7 @@ def replace_inventories(
     :raises BadRequest: a resource class is unknown, or would have no capacity
     :raises InventoryInUse: an inventory that is left out still has allocations
     """
-    provider = call.subject
+    provider = call.lock_provider(connection)
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
@@ -78,7 +90,7 @@ def replace_inventories(
     _check_capacity(provider, wanted, failed, reserved_may_be_total)
     try:
         wire.check_class_names(call.body["inventories"])
-        generation = inventory.replace_all(call.connection, provider, wanted)
+        generation = inventory.replace_all(connection, provider, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unknown resource class in inventory for resource provider "
@@ -90,8 +102,9 @@ def replace_inventories(
     return Reply(value, modified=clock.now() if wanted else None)
 
 
+@writing
 def update_inventory(
-    call: Call[ResourceProvider], *, reserved_may_be_total: bool
+    call: Call[None], connection: Connection, *, reserved_may_be_total: bool
 ) -> Reply:
     """Change the inventory of one class to what is in the body.
 
@@ -99,7 +112,7 @@ def update_inventory(
     :raises BadRequest: it would have no capacity, or the provider has no such inventory
     :raises NotFound: there is no such class
     """
-    provider = call.subject
+    provider = call.lock_provider(connection)
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
@@ -107,23 +120,24 @@ def update_inventory(
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
     try:
-        generation = inventory.update(call.connection, provider, name, wanted)
+        generation = inventory.update(connection, provider, name, wanted)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"update conflict: {exc}") from exc
     value = wire.ProviderInventory(generation, wanted)
     return Reply(value, modified=clock.now())
 
 
-def delete_inventory(call: Call[ResourceProvider]) -> Reply:
+@writing
+def delete_inventory(call: Call[None], connection: Connection) -> Reply:
     """Remove the inventory of one class.
 
     :raises NotFound: the provider has none
     :raises ConcurrentUpdate: it has allocations
     """
-    provider = call.subject
+    provider = call.lock_provider(connection)
     name = call.path["resource_class"]
     try:
-        inventory.delete(call.connection, provider, name)
+        inventory.delete(connection, provider, name)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise errors.ConcurrentUpdate(
             f"Unable to delete inventory of class {name}: {exc}"
@@ -131,14 +145,15 @@ def delete_inventory(call: Call[ResourceProvider]) -> Reply:
     return Reply()
 
 
-def delete_inventories(call: Call[ResourceProvider]) -> Reply:
+@writing
+def delete_inventories(call: Call[None], connection: Connection) -> Reply:
     """Remove all inventories of a provider.
 
     :raises InventoryInUse: one of them has allocations
     """
-    provider = call.subject
+    provider = call.lock_provider(connection)
     try:
-        inventory.replace_all(call.connection, provider, {})
+        inventory.replace_all(connection, provider, {})
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Unable to delete inventory for resource provider {provider.uuid} because "

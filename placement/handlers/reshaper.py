@@ -4,10 +4,11 @@ from placement import errors
 from placement.objects import reshaper
 from placement.operation import Call
 from placement.schemas import reshaper as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, writing
 
 
-def reshape(call: Call[None]) -> Reply:
+@writing
+def reshape(call: Call[None], connection: Connection) -> Reply:
     """Replace inventories of providers, and all allocations of some consumers.
 
     :raises UnknownProvider: a provider of the inventories does not exist
@@ -20,7 +21,7 @@ def reshape(call: Call[None]) -> Reply:
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        reshaper.reshape(call.connection, shapes, claims, attempts=attempts)
+        reshaper.reshape(connection, shapes, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
     return Reply()

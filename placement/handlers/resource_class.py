@@ -4,68 +4,74 @@ from placement import errors
 from placement.objects import clock, resource_class
 from placement.operation import Call
 from placement.schemas import resource_class as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading, writing
 
 
-def list_classes(call: Call[None]) -> Reply:
+@reading
+def list_classes(call: Call[None], connection: Connection) -> Reply:
     """List all resource classes."""
-    known = resource_class.list_all(call.connection)
+    known = resource_class.list_all(connection)
     return Reply(known, modified=clock.newest(each.modified for each in known))
 
 
-def show_class(call: Call[None]) -> Reply:
+@reading
+def show_class(call: Call[None], connection: Connection) -> Reply:
     """Show a resource class.
 
     :raises NotFound: there is none
     """
-    found = resource_class.get_by_name(call.connection, call.path["name"])
+    found = resource_class.get_by_name(connection, call.path["name"])
     return Reply(found, modified=clock.newest([found.modified]))
 
 
-def create_class(call: Call[None]) -> Reply:
+@writing
+def create_class(call: Call[None], connection: Connection) -> Reply:
     """Create a custom resource class.
 
     :raises Conflict: there is one of that name
     """
     name = call.body["name"]
-    if resource_class.find_by_name(call.connection, name):
+    if resource_class.find_by_name(connection, name):
         raise errors.Conflict(f"Conflicting resource class already exists: {name}")
-    resource_class.create(call.connection, name)
+    resource_class.create(connection, name)
     return Reply(location=wire.path(name))
 
 
-def ensure_class(call: Call[None]) -> Reply:
+@writing
+def ensure_class(call: Call[None], connection: Connection) -> Reply:
     """Create a custom resource class, or confirm that it exists.
 
     :raises BadRequest: the name is not valid for a custom class
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = resource_class.find_by_name(call.connection, name)
+    known = resource_class.find_by_name(connection, name)
     if known is None:
-        resource_class.create(call.connection, name)
+        resource_class.create(connection, name)
     return Reply(location=wire.path(name), created=known is None)
 
 
-def rename_class(call: Call[None]) -> Reply:
+@writing
+def rename_class(call: Call[None], connection: Connection) -> Reply:
     """Rename a custom resource class.
 
     :raises NotFound: there is none
     :raises BadRequest: it is a standard one
     :raises Conflict: another class has that name
     """
-    found = resource_class.lock_by_name(call.connection, call.path["name"])
+    found = resource_class.lock_by_name(connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(f"Cannot update standard resource class {found.name}")
     name = call.body["name"]
-    other = resource_class.find_by_name(call.connection, name)
+    other = resource_class.find_by_name(connection, name)
     if other and other.id != found.id:
         raise errors.Conflict(f"Resource class already exists: {name}")
-    resource_class.rename(call.connection, found, name)
-    return Reply(resource_class.get_by_name(call.connection, name))
+    resource_class.rename(connection, found, name)
+    return Reply(resource_class.get_by_name(connection, name))
 
 
-def delete_class(call: Call[None]) -> Reply:
+@writing
+def delete_class(call: Call[None], connection: Connection) -> Reply:
     """Delete a custom resource class.
 
     :raises NotFound: there is none
@@ -73,13 +79,13 @@ def delete_class(call: Call[None]) -> Reply:
     :raises Conflict: a provider has an inventory of it
     """
     failed = "Error in delete resource class: "
-    found = resource_class.lock_by_name(call.connection, call.path["name"])
+    found = resource_class.lock_by_name(connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(
             f"{failed}Cannot delete standard resource class {found.name}."
         )
     try:
-        resource_class.delete(call.connection, found)
+        resource_class.delete(connection, found)
     except errors.Conflict as exc:
         raise errors.Conflict(f"{failed}{exc}") from exc
     return Reply()

@@ -6,22 +6,27 @@ from placement.objects import clock, reparenting, resource_provider
 from placement.operation import Call
 from placement.questions import providers
 from placement.schemas import resource_provider as wire
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Connection, Reply, writing
 
 
-def list_providers(call: Call[None]) -> Later:
+def list_providers(call: Call[None]) -> Reply:
     """List the providers that the query asks for.
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
     filters: ProviderFilters = call.query
     forest = call.forest(providers.part_of(filters))
+    listed = providers.list_by_filters(forest, filters)
+    return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
-    def later() -> Reply:
-        listed = providers.list_by_filters(forest, filters)
-        return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
-    return later
+def load_for_deletion(connection: Connection, uuid: str) -> ResourceProvider:
+    """Return the provider that is to be deleted.
+
+    :raises NotFound: there is no such provider
+    """
+    missing = resource_provider.UNKNOWN_FOR_DELETE
+    return resource_provider.get_by_uuid(connection, uuid, missing=missing)
 
 
 def show_provider(call: Call[None]) -> Reply:
@@ -30,7 +35,8 @@ def show_provider(call: Call[None]) -> Reply:
     return Reply(provider, modified=clock.newest([provider.modified]))
 
 
-def create_provider(call: Call[None]) -> Reply:
+@writing
+def create_provider(call: Call[None], connection: Connection) -> Reply:
     """Create the provider in the body.
 
     :raises BadRequest: it has no name, or its parent is unknown or the provider itself
@@ -43,7 +49,7 @@ def create_provider(call: Call[None]) -> Reply:
             raise errors.BadRequest("name is required")
         if parent_uuid == uuid:
             raise errors.BadRequest("parent provider UUID cannot be same as UUID")
-        created = resource_provider.create(call.connection, uuid, name, parent_uuid)
+        created = resource_provider.create(connection, uuid, name, parent_uuid)
     except errors.BadRequest as exc:
         raise errors.BadRequest(
             f'Unable to create resource provider "{name}", {uuid}: {exc}'
@@ -51,36 +57,46 @@ def create_provider(call: Call[None]) -> Reply:
     return Reply(created, location=wire.path(uuid), modified=clock.now())
 
 
-def update_provider(call: Call[ResourceProvider], *, allow_reparenting: bool) -> Reply:
+@writing
+def update_provider(
+    call: Call[None], connection: Connection, *, allow_reparenting: bool
+) -> Reply:
     """Rename a provider; move it and all below it if the body names a parent.
 
     :raises BadRequest: it may not be moved there
     :raises DuplicateName: its new name is taken
     """
+    named = call.load(connection)
     if "parent_provider_uuid" in call.body:
         try:
             provider = reparenting.move(
-                call.connection,
-                call.subject,
+                connection,
+                named,
                 call.body["parent_provider_uuid"],
                 allow_reparenting=allow_reparenting,
             )
         except errors.BadRequest as exc:
             raise errors.BadRequest(
-                f"Unable to save resource provider {call.subject.uuid}: {exc}"
+                f"Unable to save resource provider {named.uuid}: {exc}"
             ) from exc
     else:
-        provider = resource_provider.lock(call.connection, call.subject)
-    resource_provider.rename(call.connection, provider, call.body["name"])
-    updated = resource_provider.get_by_uuid(call.connection, provider.uuid)
+        provider = resource_provider.lock(connection, named)
+    resource_provider.rename(connection, provider, call.body["name"])
+    updated = resource_provider.get_by_uuid(connection, provider.uuid)
     return Reply(updated, modified=clock.newest([updated.modified]))
 
 
-def delete_provider(call: Call[ResourceProvider]) -> Reply:
+@writing
+def delete_provider(call: Call[None], connection: Connection) -> Reply:
     """Delete a provider and everything that belongs to it.
 
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations
     """
-    resource_provider.delete(call.connection, call.subject)
+    provider = resource_provider.lock(
+        connection,
+        call.load(connection),
+        missing=resource_provider.UNKNOWN_FOR_DELETE,
+    )
+    resource_provider.delete(connection, provider)
     return Reply()

@@ -1,37 +1,39 @@
 """Traits, and traits of a provider."""
 
 from placement import errors
-from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, resource_provider, trait
 from placement.operation import Call
 from placement.schemas import trait as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading, writing
 
 
-def list_traits(call: Call[None]) -> Reply:
+@reading
+def list_traits(call: Call[None], connection: Connection) -> Reply:
     """List the traits that the query asks for."""
-    traits = trait.list_by_filters(call.connection, call.query)
+    traits = trait.list_by_filters(connection, call.query)
     return Reply(traits, modified=clock.newest(each.modified for each in traits))
 
 
-def show_trait(call: Call[None]) -> Reply:
+@reading
+def show_trait(call: Call[None], connection: Connection) -> Reply:
     """Confirm that a trait exists.
 
     :raises NotFound: it does not
     """
-    found = trait.get_by_name(call.connection, call.path["name"])
+    found = trait.get_by_name(connection, call.path["name"])
     return Reply(modified=clock.newest([found.modified]))
 
 
-def ensure_trait(call: Call[None]) -> Reply:
+@writing
+def ensure_trait(call: Call[None], connection: Connection) -> Reply:
     """Create a custom trait, or confirm that it exists.
 
     :raises BadRequest: the name is not valid for a custom trait
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = trait.find_by_name(call.connection, name)
-    found = known or trait.create(call.connection, name)
+    known = trait.find_by_name(connection, name)
+    found = known or trait.create(connection, name)
     return Reply(
         location=wire.path(name),
         modified=clock.newest([found.modified]),
@@ -39,17 +41,18 @@ def ensure_trait(call: Call[None]) -> Reply:
     )
 
 
-def delete_trait(call: Call[None]) -> Reply:
+@writing
+def delete_trait(call: Call[None], connection: Connection) -> Reply:
     """Delete a custom trait.
 
     :raises NotFound: there is none
     :raises BadRequest: it is a standard one
     :raises Conflict: a provider has it
     """
-    found = trait.get_by_name(call.connection, call.path["name"])
+    found = trait.get_by_name(connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(f"Cannot delete standard trait {found.name}.")
-    trait.delete(call.connection, found)
+    trait.delete(connection, found)
     return Reply()
 
 
@@ -64,26 +67,28 @@ def list_provider_traits(call: Call[None]) -> Reply:
     )
 
 
-def replace_provider_traits(call: Call[ResourceProvider]) -> Reply:
+@writing
+def replace_provider_traits(call: Call[None], connection: Connection) -> Reply:
     """Replace the traits of a provider with those in the body.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
     :raises BadRequest: there is no such trait
     """
-    provider = call.subject
+    provider = call.lock_provider(connection)
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"]
     )
-    generation = trait.replace_all(call.connection, provider, call.body["traits"])
-    traits = trait.list_by_provider(call.connection, provider.id)
+    generation = trait.replace_all(connection, provider, call.body["traits"])
+    traits = trait.list_by_provider(connection, provider.id)
     return Reply(
         wire.ProviderTraits([each.name for each in traits], generation),
         modified=clock.newest(each.modified for each in traits),
     )
 
 
-def delete_provider_traits(call: Call[ResourceProvider]) -> Reply:
+@writing
+def delete_provider_traits(call: Call[None], connection: Connection) -> Reply:
     """Remove all traits of a provider."""
-    provider = call.subject
-    trait.replace_all(call.connection, provider, [])
+    provider = call.lock_provider(connection)
+    trait.replace_all(connection, provider, [])
     return Reply()

@@ -4,7 +4,7 @@ from placement.model.usage import total
 from placement.objects import clock
 from placement.operation import Call
 from placement.schemas import usage as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading
 
 
 def list_provider_usages(call: Call[None]) -> Reply:
@@ -15,11 +15,12 @@ def list_provider_usages(call: Call[None]) -> Reply:
     return Reply(value, modified=clock.now())
 
 
-def list_usages(call: Call[None]) -> Reply:
+@reading
+def list_usages(call: Call[None], connection: Connection) -> Reply:
     """Show what a project uses, by the types of its consumers."""
     owner: wire.UsageQuery = call.query
     usages = call.context.project_usages.by_consumer_type(
-        call.connection, owner.project_id, owner.user_id
+        connection, owner.project_id, owner.user_id
     )
     if owner.consumer_type == wire.ALL_TYPES and usages:
         usages = {wire.ALL_TYPES: total(usages.values())}

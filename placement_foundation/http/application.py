@@ -2,20 +2,15 @@
 
 import contextlib
 import dataclasses
-import datetime
-import functools
 import sys
 import threading
 import time
-import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 import webob
 from oslo_log import log
-from webob import datetime_utils
 
 from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
@@ -23,26 +18,16 @@ from placement_foundation.database import origin, trouble
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import (
-    address,
-    entity_tag,
-    json_text,
     middleware,
     policy,
     query_string,
     schema,
     spool,
-    stream,
 )
-from placement_foundation.http.operation import (
-    Call,
-    Handler,
-    Later,
-    Operation,
-    Renderer,
-    Reply,
-)
+from placement_foundation.http.answer import JSON, Answer, offers_of
+from placement_foundation.http.operation import Call, Handler, Operation
 from placement_foundation.http.router import Router
-from placement_foundation.http.schema import Json, View
+from placement_foundation.http.schema import Json
 from placement_foundation.http.version import Malformed, NotSupported, Version
 from placement_foundation.observing import telemetry
 
@@ -51,10 +36,6 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-JSON = "application/json"
-# JSON documents, one per line.
-LINES = "application/x-ndjson"
-GZIP = "gzip"
 READING = "GET"
 # Many groups of resources, or many aggregates, make a long query.
 LONGEST_ADDRESS = query_string.LONGEST
@@ -62,12 +43,8 @@ PARTS_OF_ADDRESS = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
 TOO_HEAVY = "Too many long-running requests are in progress. Please retry."
 # How often an unavailable database is logged with its traceback, in seconds.
 IN_FULL_EVERY = 60
-# How many times of changes are remembered in the form that headers have.
-MOST_DATES = 4096
 # How much of the path of a write is recorded, in characters.
 LONGEST_ORIGIN = 500
-
-T = TypeVar("T")
 
 # The operations of a service: path, method, row.
 Table = Mapping[str, Mapping[str, Operation]]
@@ -235,7 +212,6 @@ class Application:
         _check_body_headers(request)
         if place is None:
             raise errors.NotFound("")
-        parameters = place.parameters
         operation = place.methods.get(request.method)
         if operation is None:
             raise errors.MethodNotAllowed(
@@ -244,8 +220,18 @@ class Application:
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
+        answer = Answer(request, operation, version, self._service.release, self._spool)
         with self._turn(asked):
-            return self._run(request, version, parameters, operation, handler, asked)
+            with telemetry.outcome(operation.counted):
+                call = self._call(
+                    request, operation, version, place.parameters, asked, answer
+                )
+                if asked.fault:
+                    if operation.subject:
+                        self._database.read(call.load)
+                    raise asked.fault
+                done = handler(call, **_flags(operation.flags, version))
+            return done if isinstance(done, webob.Response) else answer.render(done)
 
     @contextlib.contextmanager
     def _turn(self, asked: "_Asked") -> Iterator[None]:
@@ -263,119 +249,46 @@ class Application:
         finally:
             self._heavy.release()
 
-    def _run(
+    def _call(
         self,
         request: webob.Request,
+        operation: Operation,
         version: Version,
         parameters: Mapping[str, str],
-        operation: Operation,
-        handler: Handler,
         asked: "_Asked",
-    ) -> webob.Response:
-        """Run the handler of a request, and render what it returns."""
+        answer: Answer,
+    ) -> Call[Any, Any]:
+        """Return what the handler of a request gets.
+
+        :raises BadRequest: the path is wrong
+        """
         asking = request.environ.get(context.ENVIRONMENT_KEY)
 
-        def may(rule: str) -> bool:
-            return policy.allows(self._enforcer, asking, rule)
+        find = operation.subject.at(version) if operation.subject else None
 
-        tags = entity_tag.Tags(request, version, self._service.release)
-
-        def work(connection: Any) -> Reply | Later:
-            subject = asked.subject(connection, parameters)
+        def load(connection: sa.Connection) -> Any:
+            if find is None:
+                raise ValueError("the path of the row names nothing that is stored")
+            subject = find(connection, **parameters)
             self._check_owner(asking, operation, subject)
-            call = self._service.call(
-                connection,
-                self._given,
-                asked.checked(connection, subject),
-                parameters,
-                asked.query,
-                asked.body,
-                asking,
-                may,
-                tags.knows,
-                self._own(request, asking) if operation.own_transactions else None,
-            )
-            return handler(call, **_flags(operation.flags, version))
+            return subject
 
-        if operation.lines:
-
-            def render(reply: Reply) -> webob.Response:
-                return self._render_stored(request, operation, reply, version, tags)
-
-            def read(connection: sa.Connection) -> webob.Response | Later:
-                reply = work(connection)
-                # It may still be read from the database while it is rendered.
-                return render(reply) if isinstance(reply, Reply) else reply
-
-            done = self._database.read(read)
-            return done if isinstance(done, webob.Response) else render(done())
-        # A request that is sure to fail needs no lock.
-        reading = request.method == READING or operation.changes_nothing or asked.fault
-        run = self._database.read if reading else self._writing(request, asking)
-        # Nor does it need a connection, if the path names nothing that is stored.
-        alone = (
-            operation.static
-            or operation.own_transactions
-            or (asked.fault and not operation.subject)
+        parse_path = operation.parse_path
+        return self._service.call(
+            self._database
+            if request.method == READING
+            else origin.on(self._database, _origin(request, asking)),
+            self._given,
+            load,
+            parse_path(**parameters) if parse_path else None,
+            parameters,
+            asked.query,
+            asked.body,
+            asking,
+            lambda rule: policy.allows(self._enforcer, asking, rule),
+            answer.tags.knows,
+            answer.store,
         )
-        with telemetry.outcome(operation.counted):
-            reply = work(None) if alone else run(work)
-        return _render(request, operation, _done(reply), version, tags)
-
-    def _own(self, request: webob.Request, asking: RequestContext | None) -> Database:
-        """Return the database for a handler with transactions of its own."""
-        return origin.on(self._database, _origin(request, asking))
-
-    def _writing(
-        self, request: webob.Request, asking: RequestContext | None
-    ) -> Callable[[Callable[[sa.Connection], T]], T]:
-        """Return what runs work in a writing transaction that knows its origin."""
-        came_from = _origin(request, asking)
-
-        def write(work: Callable[[sa.Connection], T]) -> T:
-            def noted(connection: sa.Connection) -> T:
-                origin.note(connection, came_from)
-                return work(connection)
-
-            return self._database.write(noted)
-
-        return write
-
-    @telemetry.timed("rendering")
-    def _render_stored(
-        self,
-        request: webob.Request,
-        operation: Operation,
-        reply: Reply,
-        version: Version,
-        tags: entity_tag.Tags,
-    ) -> webob.Response:
-        """Return a reply that is stored until it is sent, as the caller prefers it.
-
-        Its value may still be read from the database while it is rendered.
-
-        :raises Busy: there is no room for it
-        """
-        response = webob.Response(status=_status(operation, reply, version))
-        response.vary = entity_tag.FORM
-        if reply.unchanged:
-            return tags.add(response, reply)
-        response.content_type = LINES if _wants_lines(request, operation) else JSON
-        response.charset = None
-        chunks = _chunks(request, operation, reply, version)
-        if _prefers(request.accept_encoding, [GZIP, "identity"], GZIP):
-            chunks = stream.compress(chunks)
-            response.content_encoding = GZIP
-        close = getattr(reply.value, "close", None)
-        try:
-            stored = self._spool.store(chunks)
-        finally:
-            # Before the transaction ends, it must no longer be read from the database.
-            if close:
-                close()
-        response.app_iter = stored
-        response.content_length = stored.size
-        return tags.add(response, reply)
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
         if operation.policy is None:
@@ -405,7 +318,6 @@ class _Asked:
         self, request: webob.Request, operation: Operation, version: Version
     ) -> None:
         self._operation = operation
-        self._flags = _flags(operation.subject_flags, version)
         self.query: Any = None
         self.body: Json = None
         self.fault: errors.ServiceError | None = None
@@ -435,27 +347,6 @@ class _Asked:
         heavy = self._operation.heavy
         return heavy(self.query, self.body) if callable(heavy) else heavy
 
-    def subject(self, connection: sa.Connection, parameters: Mapping[str, str]) -> Any:
-        """Load and return what the path names; None if it names nothing."""
-        row = self._operation
-        if row.parse_path:
-            return row.parse_path(**parameters)
-        if row.subject is None:
-            return None
-        names = row.subject_parameters or parameters
-        found = {name: parameters[name] for name in names}
-        return row.subject(connection, **found, **self._flags)
-
-    def checked(self, connection: sa.Connection, subject: Any) -> Any:
-        """Return the subject, locked if the request is going to change it.
-
-        :raises ServiceError: something is wrong with the query or the body
-        """
-        if self.fault:
-            raise self.fault
-        lock = self._operation.lock
-        return lock(connection, subject) if lock else subject
-
 
 def _origin(request: webob.Request, asking: RequestContext | None) -> Origin:
     """Return what the journal says about a request that writes."""
@@ -471,11 +362,6 @@ def _origin(request: webob.Request, asking: RequestContext | None) -> Origin:
         asking.project_id,
         asking.project_name,
     )
-
-
-def _done(reply: Reply | Later) -> Reply:
-    """Return a reply, after doing what the handler left for later."""
-    return reply if isinstance(reply, Reply) else reply()
 
 
 def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
@@ -574,16 +460,10 @@ def _check_media_types(
         and operation.reply
         and not operation.accepts_anything
         and request.environ.get("HTTP_ACCEPT", JSON) != JSON
-        and not request.accept.acceptable_offers(_offers(operation))
+        and not request.accept.acceptable_offers(offers_of(operation))
     ):
-        offers = " or ".join(_offers(operation))
+        offers = " or ".join(offers_of(operation))
         raise errors.NotAcceptable(f"Only {offers} is provided")
-
-
-def _offers(operation: Operation) -> list[str]:
-    """Return the media types of a reply, the preferred one first."""
-    lines = [LINES] if operation.lines else []
-    return [JSON, *lines, *operation.formats]
 
 
 def _last(request: webob.Request, name: str) -> str | None:
@@ -610,104 +490,3 @@ def _body(request: webob.Request) -> bytes:
 
 def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, bool]:
     return {name: version >= first for name, first in flags.items()}
-
-
-@telemetry.timed("rendering")
-def _render(
-    request: webob.Request,
-    operation: Operation,
-    reply: Reply,
-    version: Version,
-    tags: entity_tag.Tags,
-) -> webob.Response:
-    status = _status(operation, reply, version)
-    if reply.unchanged:
-        return tags.add(webob.Response(status=status), reply)
-    renderer = operation.reply and operation.reply.at(version)
-    body: list[bytes] = []
-    # Setting one after the other as attributes takes longer than all the rest.
-    headers = []
-    if renderer:
-        view = _view(request, version)
-        media_type, body = _written(request, operation, renderer, reply, view)
-        headers.append(("Content-Type", media_type))
-        if operation.formats:
-            headers.append(("Vary", "accept"))
-    headers.append(("Content-Length", str(sum(map(len, body)))))
-    if reply.location:
-        headers.append(("Location", address.root(request.environ) + reply.location))
-    if reply.following:
-        headers.append(("link", _link(request, reply.following)))
-    if operation.dated and version >= operation.dated:
-        headers.append(("cache-control", "no-cache"))
-        if reply.modified:
-            # Headers have no fractions of a second.
-            moment = reply.modified.replace(microsecond=0)
-            headers.append(("Last-Modified", _http_date(moment)))
-    response = webob.Response(headerlist=headers, app_iter=body)
-    if status != HTTPStatus.OK:
-        response.status = status
-    return tags.add(response, reply)
-
-
-@functools.lru_cache(maxsize=MOST_DATES)
-def _http_date(moment: datetime.datetime) -> str:
-    """Return a time as headers have it."""
-    return str(datetime_utils.serialize_date(moment))
-
-
-def _link(request: webob.Request, following: Mapping[str, str]) -> str:
-    """Return the header that names the request for what follows."""
-    asked = query_string.decode(request.query_string)
-    kept = [(name, value) for name, value in asked if name not in following]
-    query = urllib.parse.urlencode([*following.items(), *kept])
-    return f'<{address.url(request.environ)}?{query}>; rel="next"'
-
-
-def _written(
-    request: webob.Request,
-    operation: Operation,
-    renderer: Renderer,
-    reply: Reply,
-    view: View,
-) -> tuple[str, list[bytes]]:
-    """Return the media type that the caller prefers, and the parts of a body in it."""
-    for media_type, other in operation.formats.items():
-        if _prefers(request.accept, _offers(operation), media_type):
-            document = other(reply.value, view)
-            if media_type == LINES:
-                return media_type, list(stream.lines(document, json_text.encode))
-            return media_type, [json_text.encode(document)]
-    return JSON, json_text.parts(renderer(reply.value, view))
-
-
-def _view(request: webob.Request, version: Version) -> View:
-    environment = request.environ
-    return View(version, address.prefix(environment), address.root(environment))
-
-
-def _wants_lines(request: webob.Request, operation: Operation) -> bool:
-    return _prefers(request.accept, _offers(operation), LINES)
-
-
-def _chunks(
-    request: webob.Request, operation: Operation, reply: Reply, version: Version
-) -> Iterator[bytes]:
-    """Yield a reply bit by bit, as lines or as one document."""
-    view = _view(request, version)
-    if operation.lines and _wants_lines(request, operation):
-        return stream.lines(operation.lines(reply.value, view), json_text.encode)
-    renderer: Any = operation.reply and operation.reply.at(version)
-    return stream.document(renderer(reply.value, view), json_text.encode)
-
-
-def _prefers(header: Any, offers: list[str], wanted: str) -> bool:
-    """Return whether a caller's header prefers one offer to all others."""
-    found = header.acceptable_offers(offers) if header.header_value else []
-    return any(offer == wanted for offer, _ in found[:1])
-
-
-def _status(operation: Operation, reply: Reply, version: Version) -> int:
-    if reply.created:
-        return 201
-    return operation.status.at(version) or 200

@@ -2,10 +2,12 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import sqlalchemy as sa
+import webob
 
 from placement_foundation import errors
 from placement_foundation.context import RequestContext
@@ -17,37 +19,47 @@ from placement_foundation.observing import telemetry
 
 S = TypeVar("S")
 C = TypeVar("C")
+T = TypeVar("T")
 
 OK = always(200)
-
-
-def _nothing(asked: str | None) -> bool:
-    return False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
 
-    ``context`` is what the service gives to all its handlers; ``subject`` is what the
-    path names, loaded; ``path`` has the parameters of the path as strings; ``query`` is
-    what the row's ``query`` parsed from the query string; ``body`` is a document that
-    the row's schema has accepted. ``asking`` is the caller, and ``may`` returns whether
-    another rule of the policy lets them in as well. ``knows`` returns whether the
-    caller already has the answer that is based on something (see ``Reply``).
-    ``database`` is for rows with ``own_transactions`` alone.
+    ``database`` begins transactions on behalf of the request: see ``read`` and
+    ``write``. ``context`` is what the service gives to all its handlers. ``load``
+    returns, in a transaction, the row that the path names. ``subject`` is what
+    ``parse_path`` made of the path, if that names nothing that is stored, and ``path``
+    has the parameters of the path as strings. ``query`` is what the row's ``query``
+    parsed from the query string; ``body`` is a document that the row's schema has
+    accepted. ``asking`` is the caller, and ``may`` returns whether another rule of the
+    policy lets them in as well. ``knows`` returns whether the caller already has the
+    answer that is based on something (see ``Reply``). ``store`` renders a large reply
+    bit by bit onto the disk, in the row's ``formats``: in the transaction, so that its
+    value may be an iterator that still reads.
     """
 
-    connection: sa.Connection
+    database: Database
     context: C
+    load: Callable[[sa.Connection], Any]
     subject: S
     path: Mapping[str, str]
-    query: Any = None
-    body: Json = None
-    asking: RequestContext | None = None
-    may: Callable[[str], bool] = _nothing
-    knows: Callable[[str | None], bool] = _nothing
-    database: Database | None = None
+    query: Any
+    body: Json
+    asking: RequestContext | None
+    may: Callable[[str], bool]
+    knows: Callable[[str | None], bool]
+    store: Callable[["Reply"], webob.Response]
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work`` in a transaction that reads one snapshot; maybe repeatedly."""
+        return self.database.read(work)
+
+    def write(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work`` in a transaction until it commits."""
+        return self.database.write(work)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,11 +88,38 @@ class Reply:
     unchanged: bool = False
 
 
-# Work to do after the transaction has ended, when the request holds no connection: what
-# takes long, what waits for other services, or what needs several transactions.
-Later: TypeAlias = Callable[[], Reply]
-Handler: TypeAlias = Callable[..., Reply | Later]
+# What handlers call a connection: they execute nothing by themselves.
+Connection: TypeAlias = sa.Connection
+# A reply that is rendered already.
+Rendered: TypeAlias = webob.Response
+Handler: TypeAlias = Callable[..., Reply | Rendered]
 Renderer: TypeAlias = Described[Any] | Callable[[Any, View], Json]
+
+
+def reading(work: Callable[..., Reply | Rendered]) -> Handler:
+    """Return a handler all of whose work is done in one reading transaction.
+
+    :param work: gets the call, the connection, and the row's flags
+    """
+
+    @functools.wraps(work)
+    def handle(call: Call[Any, Any], **flags: bool) -> Reply | Rendered:
+        return call.read(lambda connection: work(call, connection, **flags))
+
+    return handle
+
+
+def writing(work: Callable[..., Reply]) -> Handler:
+    """Return a handler all of whose work is done in one writing transaction.
+
+    :param work: gets the call, the connection, and the row's flags
+    """
+
+    @functools.wraps(work)
+    def handle(call: Call[Any, Any], **flags: bool) -> Reply:
+        return call.write(lambda connection: work(call, connection, **flags))
+
+    return handle
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,20 +127,18 @@ class Operation:
     """A method of a path: everything about it except what it does.
 
     ``handler`` does it, from its first microversion on; it is called with a ``Call``
-    and the row's ``flags`` as keywords. It may leave work for ``Later``, after the
-    transaction has ended. ``absent`` is the error before that microversion.
+    and the row's ``flags`` as keywords, and opens the transaction that it needs.
+    ``absent`` is the error before that microversion.
 
     ``policy`` is the rule that must let the caller in; None admits everybody.
     ``policy_project`` is the query parameter that names the project which the rule is
     about; None means the caller's own. ``owner`` returns the project that the subject
     belongs to: the rule must also let the caller in there.
 
-    ``subject`` loads what the path names: it gets the connection, the parameters of the
-    path (only those in ``subject_parameters``, if set), and ``subject_flags`` as the
-    handler gets its own. Once nothing is wrong with the request, ``lock`` keeps others
-    from changing the subject until the transaction ends, and returns it as it is then.
-    If the path names nothing that is stored, ``parse_path`` makes the subject from its
-    parameters.
+    ``subject`` loads the row that the path names, from the connection and the
+    parameters of the path: if there is none, that is answered before any fault of the
+    query or the body. ``parse_path`` makes the subject from the parameters instead, if
+    the path names nothing that is stored.
 
     ``query`` parses the query string; if there is none at a microversion, the query
     string is ignored. ``body`` is the schema of the body; if there is none, the body is
@@ -109,58 +146,31 @@ class Operation:
     one, it is read as JSON, whatever its content type.
 
     ``status`` is the status of success, or 201 if the row ``may_create`` what it does
-    not find and the handler did. ``reply`` renders the handler's value, and ``dated``
-    is the microversion from which the reply carries ``Cache-Control`` and, when the
-    handler knows it, ``Last-Modified``.
+    not find and the handler did. ``reply`` renders the handler's value as JSON, and
+    ``formats`` as other media types, as a sequence of documents for lines of JSON.
+    Since not all of them have a place for it, the header ``Link`` names what follows.
+    ``dated`` is the microversion from which the reply carries ``Cache-Control`` and,
+    when the handler knows it, ``Last-Modified``. A ``tagged`` operation gives a
+    ``basis`` with its replies, and heeds what the caller knows.
 
     ``media_type_first`` and ``body_first`` move a step: media types are checked before
     the microversion, the body before the subject. ``accepts_anything`` leaves a step
-    out: the reply is JSON whatever the caller accepts.
+    out: the reply is JSON whatever the caller accepts. ``newest_by_default`` is for
+    operations that no client from before microversions uses: a request without one gets
+    the newest, and errors are those of the newest whichever it asks for.
 
-    ``lines`` renders the handler's value in a second way, as a sequence of documents,
-    for callers that want lines of JSON. Such a reply may be large: it is rendered bit
-    by bit in the transaction, so the value may be an iterator that still reads, and so
-    may be members of the document that ``reply`` renders; if the handler leaves it for
-    later, after the transaction. It is stored on disk, and sent after the transaction
-    has ended; compressed for callers that accept that.
-
-    ``formats`` renders it for other media types, a sequence of documents for
-    ``application/x-ndjson``; unlike ``lines``, after the transaction has ended. Since
-    not all of them have a place for it, the header ``Link`` names what follows.
-
-    A ``tagged`` operation gives a ``basis`` with its replies, and heeds what the caller
-    knows.
-
-    ``counted`` is the measure of the outcomes of requests that policy let in.
-
-    A ``heavy`` operation may take seconds: it gets only some of the threads of a
-    process, so that other operations always find one, and is refused with 503 when all
-    of these are occupied. If only some of its requests take long, ``heavy`` is a
-    function that returns whether one does, given the parsed query and body.
-
-    ``newest_by_default`` is for operations that no client from before microversions
-    uses: a request without one gets the newest, and errors are those of the newest
-    whichever it asks for. An operation that ``changes_nothing`` only reads, whatever
-    its method. A ``static`` one depends on nothing that is stored: it is answered
-    without a transaction, and its handler gets None as the connection.
-
-    An operation with ``own_transactions`` gets None as the connection, too, and the
-    ``database``: its handler begins transactions by itself, one after the other, for
-    work that takes long between reading and writing, and that begins again when what
-    was read has changed. It has no subject.
+    ``counted`` is the measure of the outcomes of requests that policy let in. A
+    ``heavy`` operation may take seconds: few are answered at a time, and the next one
+    is refused with 503. If only some of its requests take long, ``heavy`` is a function
+    that returns whether one does, given the parsed query and body.
     """
 
     handler: ByVersion[Handler]
     policy: str | None
     policy_project: str | None = None
     owner: Callable[[Any], str] | None = None
-    subject: Callable[..., Any] | None = None
-    subject_parameters: tuple[str, ...] | None = None
-    lock: Callable[[sa.Connection, Any], Any] | None = None
+    subject: ByVersion[Callable[..., Any]] | None = None
     parse_path: Callable[..., Any] | None = None
-    subject_flags: Mapping[str, tuple[int, int]] = dataclasses.field(
-        default_factory=dict
-    )
     query: ByVersion[Parser[Any] | Callable[[Pairs], Any]] | None = None
     body: ByVersion[Schema | None] | None = None
     body_optional: bool = False
@@ -172,13 +182,9 @@ class Operation:
     media_type_first: bool = False
     body_first: bool = False
     accepts_anything: bool = False
-    lines: Callable[[Any, View], Iterator[Json]] | None = None
     formats: Mapping[str, Renderer] = dataclasses.field(default_factory=dict)
     tagged: bool = False
     newest_by_default: bool = False
     counted: telemetry.Measure | None = None
-    changes_nothing: bool = False
     may_create: bool = False
-    static: bool = False
-    own_transactions: bool = False
     heavy: bool | Callable[[Any, Json], bool] = False

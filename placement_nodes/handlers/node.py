@@ -2,26 +2,31 @@
 
 from oslo_utils import uuidutils
 
-from placement_foundation.http.operation import Call, Reply
+from placement_foundation.http.operation import (
+    Call,
+    Connection,
+    Reply,
+    reading,
+    writing,
+)
 from placement_nodes import errors
 from placement_nodes.conf import Settings
 from placement_nodes.objects import node as ledger
 from placement_nodes.objects import node_filter, provision
-from placement_nodes.objects.node import Node
 from placement_nodes.schemas import document, patch
 from placement_nodes.schemas import node as wire
 
 
-def list_nodes(call: Call[None, Settings]) -> Reply:
+@reading
+def list_nodes(call: Call[None, Settings], connection: Connection) -> Reply:
     """List the nodes of a page."""
     listing = call.query
-    nodes, has_more = node_filter.list_page(
-        call.connection, listing.filters, listing.page
-    )
+    nodes, has_more = node_filter.list_page(connection, listing.filters, listing.page)
     return Reply(wire.NodeList(listing, nodes, has_more))
 
 
-def create_node(call: Call[None, Settings]) -> Reply:
+@writing
+def create_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Enrol a node.
 
     :raises BadRequest: the name or the driver is not valid for a node
@@ -31,24 +36,26 @@ def create_node(call: Call[None, Settings]) -> Reply:
     _check_driver(columns["driver"], call.context)
     document.check_size(call.body)
     uuid = ledger.canonical_uuid(call.body.get("uuid") or uuidutils.generate_uuid())
-    ledger.create(call.connection, {"uuid": uuid, **columns})
-    node = ledger.get_by_ident(call.connection, uuid, by_name=False)
+    ledger.create(connection, {"uuid": uuid, **columns})
+    node = ledger.get_by_ident(connection, uuid, by_name=False)
     return Reply(node, location=wire.path_of(uuid))
 
 
-def show_node(call: Call[Node, Settings]) -> Reply:
+@reading
+def show_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Show a node, or some fields of it."""
-    return Reply(wire.ShownNode(call.subject, call.query))
+    return Reply(wire.ShownNode(call.load(connection), call.query))
 
 
-def update_node(call: Call[Node, Settings]) -> Reply:
+@writing
+def update_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Apply a patch to a node.
 
     :raises BadRequest: the patch does not apply, or its result is not a valid node
     :raises Conflict: another node has the name or the instance, or the node has another
         instance
     """
-    node = ledger.get_locked(call.connection, call.subject)
+    node = ledger.get_locked(connection, call.load(connection))
     before = wire.changeable(node)
     after = patch.apply(before, call.body)
     wire.check(after)
@@ -60,8 +67,8 @@ def update_node(call: Call[Node, Settings]) -> Reply:
     }
     if changes.get("maintenance") is False:
         changes["maintenance_reason"] = None
-    ledger.update(call.connection, node, changes)
-    return Reply(ledger.get_by_ident(call.connection, node.uuid, by_name=False))
+    ledger.update(connection, node, changes)
+    return Reply(ledger.get_by_ident(connection, node.uuid, by_name=False))
 
 
 def _check_driver(driver: str, settings: Settings) -> None:
@@ -70,17 +77,19 @@ def _check_driver(driver: str, settings: Settings) -> None:
         raise errors.BadRequest(f"There is no driver {driver!r}; there are: {known}")
 
 
-def delete_node(call: Call[Node, Settings]) -> Reply:
+@writing
+def delete_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Remove a node, and its traits.
 
     :raises Conflict: it is in use, and not in maintenance
     """
-    node = ledger.get_locked(call.connection, call.subject)
+    node = ledger.get_locked(connection, call.load(connection))
     provision.check_removable(node)
-    ledger.delete(call.connection, node)
+    ledger.delete(connection, node)
     return Reply()
 
 
-def validate_node(call: Call[Node, Settings]) -> Reply:
+@reading
+def validate_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Return whether a node could be used as it is."""
-    return Reply(call.subject)
+    return Reply(call.load(connection))

@@ -1,6 +1,6 @@
 """The documents that are open to all: the versions, and the health of the service."""
 
-from placement_foundation.http.operation import Call, Reply
+from placement_foundation.http.operation import Call, Connection, Reply, reading
 from placement_nodes.conf import Settings
 from placement_nodes.objects import node
 
@@ -10,7 +10,8 @@ def show(call: Call[None, Settings]) -> Reply:
     return Reply()
 
 
-def check_health(call: Call[None, Settings]) -> Reply:
+@reading
+def check_health(call: Call[None, Settings], connection: Connection) -> Reply:
     """Answer if the database answers; otherwise fail as any request does."""
-    node.probe(call.connection)
+    node.probe(connection)
     return Reply()

@@ -1,53 +1,67 @@
 """Traits of a node: listed, replaced, added, removed."""
 
-from placement_foundation.http.operation import Call, Reply
+from placement_foundation.http.operation import (
+    Call,
+    Connection,
+    Reply,
+    reading,
+    writing,
+)
 from placement_nodes.conf import Settings
-from placement_nodes.objects import node, trait
+from placement_nodes.objects import node as ledger
+from placement_nodes.objects import trait
 from placement_nodes.objects.node import Node
 from placement_nodes.schemas import node as wire
 
 
-def _locked(call: Call[Node, Settings]) -> Node:
-    return node.get_locked(call.connection, call.subject)
+def _locked(call: Call[None, Settings], connection: Connection) -> Node:
+    return ledger.get_locked(connection, call.load(connection))
 
 
-def list_traits(call: Call[Node, Settings]) -> Reply:
+@reading
+def list_traits(call: Call[None, Settings], connection: Connection) -> Reply:
     """List the traits of a node."""
-    return Reply(call.subject.traits)
+    return Reply(call.load(connection).traits)
 
 
-def replace_traits(call: Call[Node, Settings]) -> Reply:
+@writing
+def replace_traits(call: Call[None, Settings], connection: Connection) -> Reply:
     """Replace the traits of a node.
 
     :raises BadRequest: one of them is not a valid trait, or there are too many
     """
+    node = _locked(call, connection)
     wanted = sorted(set(call.body["traits"]))
     trait.check_names(wanted, "body")
-    trait.replace_all(call.connection, _locked(call), wanted)
+    trait.replace_all(connection, node, wanted)
     return Reply(wanted)
 
 
-def delete_traits(call: Call[Node, Settings]) -> Reply:
+@writing
+def delete_traits(call: Call[None, Settings], connection: Connection) -> Reply:
     """Remove all traits of a node."""
-    trait.replace_all(call.connection, _locked(call), ())
+    trait.replace_all(connection, _locked(call, connection), ())
     return Reply()
 
 
-def add_trait(call: Call[Node, Settings]) -> Reply:
+@writing
+def add_trait(call: Call[None, Settings], connection: Connection) -> Reply:
     """Add a trait to a node, unless it has it already.
 
     :raises BadRequest: it is not a valid trait, or one too many
     """
+    node = _locked(call, connection)
     name = call.path["trait"]
     trait.check_names([name], "trait")
-    trait.add(call.connection, _locked(call), name)
+    trait.add(connection, node, name)
     return Reply(location=wire.path_of(call.path["ident"], "traits", name))
 
 
-def delete_trait(call: Call[Node, Settings]) -> Reply:
+@writing
+def delete_trait(call: Call[None, Settings], connection: Connection) -> Reply:
     """Remove a trait of a node.
 
     :raises NotFound: the node does not have it
     """
-    trait.remove(call.connection, _locked(call), call.path["trait"])
+    trait.remove(connection, _locked(call, connection), call.path["trait"])
     return Reply()

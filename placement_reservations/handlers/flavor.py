@@ -1,6 +1,6 @@
 """Flavors of reservations, if no other service shows them."""
 
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading
 from placement_reservations.handlers.call import Call
 from placement_reservations.store import flavor as flavors
 
@@ -11,12 +11,14 @@ def _project(call: Call[None]) -> str | None:
     return (call.asking and call.asking.project_id) or ""
 
 
-def list_flavors(call: Call[None]) -> Reply:
+@reading
+def list_flavors(call: Call[None], connection: Connection) -> Reply:
     """List flavors: administrators see all, others those that they may use."""
-    return Reply(flavors.list_flavors(call.connection, _project(call)))
+    return Reply(flavors.list_flavors(connection, _project(call)))
 
 
-def show_flavor(call: Call[None]) -> Reply:
+@reading
+def show_flavor(call: Call[None], connection: Connection) -> Reply:
     """Show a flavor."""
-    found = flavors.get(call.connection, call.path["flavor_id"], _project(call))
+    found = flavors.get(connection, call.path["flavor_id"], _project(call))
     return Reply(found)

@@ -3,7 +3,7 @@
 import datetime
 
 from placement_foundation import errors
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Connection, Reply, reading
 from placement_reservations import clock
 from placement_reservations.capacity import Interval
 from placement_reservations.handlers.call import Call, world_of
@@ -26,20 +26,23 @@ SEARCHED = datetime.timedelta(days=30)
 MOST_FREE = 50
 
 
-def list_leases(call: Call[None]) -> Reply:
+@reading
+def list_leases(call: Call[None], connection: Connection) -> Reply:
     """List leases: administrators see all, others those of their project."""
     if call.may("reservation:leases:list_all"):
-        return Reply(leases.list_leases(call.connection))
+        return Reply(leases.list_leases(connection))
     project = call.asking.project_id if call.asking else ""
-    return Reply(leases.list_leases(call.connection, project or ""))
+    return Reply(leases.list_leases(connection, project or ""))
 
 
-def show_lease(call: Call[Lease]) -> Reply:
+@reading
+def show_lease(call: Call[None], connection: Connection) -> Reply:
     """Show a lease."""
-    return Reply(call.subject)
+    return Reply(call.load(connection))
 
 
-def list_free(call: Call[None]) -> Reply:
+@reading
+def list_free(call: Call[None], connection: Connection) -> Reply:
     """List the times at which a lease could start.
 
     :raises BadRequest: a time is not valid, or all the times asked for are in the past
@@ -47,7 +50,7 @@ def list_free(call: Call[None]) -> Reply:
     world = world_of(call)
     asked: free.FreeQuery = call.query
     window = _window(asked, world.clock.now())
-    room = opening.load(call.connection, world, [asked.wish], window, asked.duration)
+    room = opening.load(connection, world, [asked.wish], window, asked.duration)
     found = opening.search(room, window, MOST_FREE)
     return Reply(free.Answer(found, room.explain(window.start)))
 
@@ -66,19 +69,14 @@ def _window(asked: free.FreeQuery, now: datetime.datetime) -> Interval:
     return Interval(start, end)
 
 
-def create_lease(call: Call[None]) -> Later:
+def create_lease(call: Call[None]) -> Reply:
     """Create a lease, and start it if its time has come.
 
     :raises BadRequest: a time or a reservation is not valid
     """
     world = world_of(call)
-    order = _order(call, world)
-
-    def later() -> Reply:
-        lease_id = creation.create(world, order)
-        return _started(world, lease_id, created=True)
-
-    return later
+    lease_id = creation.create(world, _order(call, world))
+    return _started(world, lease_id, created=True)
 
 
 def _order(call: Call[None], world: World) -> creation.Order:
@@ -100,20 +98,16 @@ def _order(call: Call[None], world: World) -> creation.Order:
     )
 
 
-def update_lease(call: Call[Lease]) -> Later:
+def update_lease(call: Call[None]) -> Reply:
     """Change a lease, and start it if its time has come.
 
     :raises BadRequest: the change is not valid
     """
+    lease: Lease = call.read(call.load)
     world = world_of(call)
-    lease_id = call.subject.id
     wanted = wire.parse_update(call.body, world.clock.now())
-
-    def later() -> Reply:
-        change.update(world, lease_id, wanted)
-        return _started(world, lease_id)
-
-    return later
+    change.update(world, lease.id, wanted)
+    return _started(world, lease.id)
 
 
 def _started(world: World, lease_id: str, *, created: bool = False) -> Reply:
@@ -122,13 +116,8 @@ def _started(world: World, lease_id: str, *, created: bool = False) -> Reply:
     return Reply(lease, created=created)
 
 
-def delete_lease(call: Call[Lease]) -> Later:
+def delete_lease(call: Call[None]) -> Reply:
     """End a lease if it has started, and delete it."""
-    world = world_of(call)
-    lease_id = call.subject.id
-
-    def later() -> Reply:
-        termination.delete(world, lease_id)
-        return Reply()
-
-    return later
+    lease: Lease = call.read(call.load)
+    termination.delete(world_of(call), lease.id)
+    return Reply()

@@ -2,7 +2,7 @@
 
 import datetime
 
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading
 from placement_reservations.handlers.call import Call
 from placement_reservations.schemas.root import Health
 from placement_reservations.store import claim as claims
@@ -18,13 +18,14 @@ def show_versions(call: Call[None]) -> Reply:
     return Reply()
 
 
-def show_health(call: Call[None]) -> Reply:
+@reading
+def show_health(call: Call[None], connection: Connection) -> Reply:
     """Answer with the overdue work; if it does, the tables can be read."""
     before = call.context.clock.now() - GRACE
     return Reply(
         Health(
-            overdue_events=len(events.list_due(call.connection, before)),
-            expired_claims=claims.count_late(call.connection, before),
-            debts=len(debts.list_subjects(call.connection)),
+            overdue_events=len(events.list_due(connection, before)),
+            expired_claims=claims.count_late(connection, before),
+            debts=len(debts.list_subjects(connection)),
         )
     )

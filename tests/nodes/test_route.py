@@ -56,11 +56,15 @@ def test_every_rule_is_used_and_every_row_has_one() -> None:
 def test_versions_of_a_row_are_versions_of_the_api(operation: Operation) -> None:
     histories = [
         history
-        for history in (operation.handler, operation.query, operation.body)
+        for history in (
+            operation.handler,
+            operation.subject,
+            operation.query,
+            operation.body,
+        )
         if history
     ]
     named = {found for history in histories for found in history.versions()}
-    named |= {Version(*first) for first in operation.subject_flags.values()}
     assert named <= {Version(1, 0), *(Version(*each) for each in version.VERSIONS)}
 
 
@@ -88,7 +92,5 @@ def test_a_subject_takes_the_parameters_of_its_path() -> None:
     for path, methods in ROUTES.items():
         _, parameters = router.find(path)
         for operation in methods.values():
-            if operation.subject:
-                flags = dict.fromkeys(operation.subject_flags, True)
-                signature = inspect.signature(operation.subject)
-                signature.bind(object(), **parameters, **flags)
+            for load in operation.subject.values() if operation.subject else ():
+                inspect.signature(load).bind(object(), **parameters)

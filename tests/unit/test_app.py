@@ -15,9 +15,8 @@ import webob
 
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
-from placement_foundation.database import storage
 from placement_foundation.http.application import Application, Table
-from placement_foundation.http.operation import Operation, Reply
+from placement_foundation.http.operation import Operation, Reply, reading, writing
 from placement_foundation.http.schema import Schema
 from placement_foundation.http.version import ByVersion, always, since
 from tests import settings
@@ -25,21 +24,12 @@ from tests import settings
 NAMED = Schema({"type": "object", "required": ["name"]})
 
 
-class NoConnection:
-    """Stands in for a connection that is only asked for its notes."""
-
-    def __init__(self) -> None:
-        self._options: dict[str, Any] = {storage.NOTES: {}}
-
-    def get_execution_options(self) -> dict[str, Any]:
-        return self._options
-
-
 class NoDatabase:
     """Runs work without a connection, and notes how."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []
+        self.openings: dict[str, Any] = {}
 
     def read(self, work: Callable[[Any], Reply]) -> Reply:
         self.runs.append("read")
@@ -47,7 +37,7 @@ class NoDatabase:
 
     def write(self, work: Callable[[Any], Reply]) -> Reply:
         self.runs.append("write")
-        return work(NoConnection())
+        return work(None)
 
 
 @pytest.fixture
@@ -124,15 +114,18 @@ def test_a_bug_of_ours_is_reported_in_neutral_words(
 def test_reading_and_writing_are_different_transactions(
     serve: Callable[..., webob.Response], database: NoDatabase
 ) -> None:
-    serve(operation())
-    serve(operation(), method="DELETE")
+    def work(call: Call[Any], connection: object) -> Reply:
+        return Reply({})
+
+    assert serve(operation(handler=always(reading(work)))).status_int == 200
+    assert serve(operation(handler=always(writing(work)))).status_int == 200
     assert database.runs == ["read", "write"]
 
 
 def test_a_body_that_is_wrong_locks_nothing(
     serve: Callable[..., webob.Response], database: NoDatabase
 ) -> None:
-    wants = operation(body=always(NAMED), subject=lambda connection, name: name)
+    wants = operation(body=always(NAMED), subject=always(lambda connection, name: name))
     response = serve(wants, method="PUT", body=b"{}", content_type="application/json")
     assert response.status_int == 400
     assert database.runs == ["read"]
@@ -153,17 +146,17 @@ def test_without_a_subject_it_does_not_even_ask(
     assert database.runs == []
 
 
-def test_what_is_static_is_answered_without_the_database(
+def test_a_handler_that_opens_no_transaction_needs_no_database(
     serve: Callable[..., webob.Response], database: NoDatabase
 ) -> None:
-    assert serve(operation(static=True)).status_int == 200
+    assert serve(operation()).status_int == 200
     assert database.runs == []
 
 
 def test_a_missing_subject_comes_before_a_wrong_body(
     serve: Callable[..., webob.Response],
 ) -> None:
-    wants = operation(body=always(NAMED), subject=missing)
+    wants = operation(body=always(NAMED), subject=always(missing))
     assert detail(
         serve(wants, method="PUT", body=b"{}", content_type="application/json")
     ).endswith("no cow  ")
@@ -172,7 +165,7 @@ def test_a_missing_subject_comes_before_a_wrong_body(
 def test_a_row_may_look_at_the_body_first(
     serve: Callable[..., webob.Response],
 ) -> None:
-    wants = operation(body=always(NAMED), subject=missing, body_first=True)
+    wants = operation(body=always(NAMED), subject=always(missing), body_first=True)
     assert "'name' is a required property" in detail(
         serve(wants, method="PUT", body=b"{}", content_type="application/json")
     )

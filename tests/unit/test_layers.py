@@ -119,6 +119,7 @@ INNER = {
     ],
     FOUNDATION / "http": [
         {"application", "refusal", "monitoring"},
+        {"answer"},
         {"entity_tag"},
         {"middleware", "policy"},
         {"operation", "identity"},

@@ -43,7 +43,7 @@ def operations(version: Version) -> dict[str, Any]:
 def test_what_a_row_checks_and_renders_can_be_described(row: Operation) -> None:
     for parser in row.query.values() if row.query else []:
         assert isinstance(parser, Parser)
-    for renderer in [*(row.reply.values() if row.reply else []), row.lines]:
+    for renderer in [*(row.reply.values() if row.reply else []), *row.formats.values()]:
         assert renderer is None or isinstance(renderer, Described)
 
 

@@ -116,14 +116,10 @@ def test_a_subject_takes_the_parameters_of_its_path() -> None:
     for path, methods in ROUTES.items():
         _, parameters = ROUTER.find(path)
         for operation in methods.values():
-            names = operation.subject_parameters or parameters
-            named = {name: parameters[name] for name in names}
-            if operation.subject:
-                inspect.signature(operation.subject).bind(object(), **named)
+            for load in operation.subject.values() if operation.subject else ():
+                inspect.signature(load).bind(object(), **parameters)
             if operation.parse_path:
                 inspect.signature(operation.parse_path).bind(**parameters)
-            if operation.lock:
-                inspect.signature(operation.lock).bind(object(), object())
 
 
 def test_every_operation_is_there_at_the_last_version(operation: Operation) -> None:

@@ -6,29 +6,32 @@ from placement import errors
 from placement.objects import clock, note
 from placement.objects.note import Topic
 from placement.operation import Call
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading, writing
 
 
-def list_audits(call: Call[None]) -> Reply:
+@reading
+def list_audits(call: Call[None], connection: Connection) -> Reply:
     """List the audits that were recorded, each as it was the last time.
 
     :raises UnusableTable: there is no table for them
     """
-    return Reply(note.load(call.connection, Topic.AUDIT))
+    return Reply(note.load(connection, Topic.AUDIT))
 
 
-def record(call: Call[str]) -> Reply:
+@writing
+def record(call: Call[str], connection: Connection) -> Reply:
     """Record what an audit has found, in place of what it found before.
 
     :raises UnusableTable: there is no table for it
     """
     moment = clock.now().isoformat(timespec="seconds")
     document = {"recorded_at": f"{moment}Z", **call.body}
-    note.change(call.connection, Topic.AUDIT, call.subject, lambda before: document)
+    note.change(connection, Topic.AUDIT, call.subject, lambda before: document)
     return Reply()
 
 
-def forget(call: Call[str]) -> Reply:
+@writing
+def forget(call: Call[str], connection: Connection) -> Reply:
     """Forget what an audit has found.
 
     :raises NotFound: nothing is recorded of it
@@ -39,5 +42,5 @@ def forget(call: Call[str]) -> Reply:
         if before is None:
             raise errors.NotFound(f"No audit '{call.subject}' is recorded.")
 
-    note.change(call.connection, Topic.AUDIT, call.subject, remove)
+    note.change(connection, Topic.AUDIT, call.subject, remove)
     return Reply()

@@ -2,10 +2,10 @@
 
 from placement.operation import Call
 from placement.questions import candidate_query, capacity
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Reply
 
 
-def show_capacity(call: Call[None]) -> Later:
+def show_capacity(call: Call[None]) -> Reply:
     """Show how many times a request could be claimed, in all and on each host.
 
     :raises BadRequest: a trait or resource class does not exist
@@ -13,4 +13,4 @@ def show_capacity(call: Call[None]) -> Later:
     question: capacity.CapacityQuery = call.query
     forest = call.forest()
     limits = candidate_query.order_of(call.settings).limits
-    return lambda: Reply(capacity.count(forest, question, limits))
+    return Reply(capacity.count(forest, question, limits))

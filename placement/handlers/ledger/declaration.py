@@ -1,10 +1,9 @@
 """Declared hardware: applied as a whole, and what was declared."""
 
-from placement import errors
 from placement.declaration import applying, naming, remembered
 from placement.operation import Call
 from placement.schemas import declaration as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading
 
 
 def apply(call: Call[None]) -> Reply:
@@ -15,19 +14,15 @@ def apply(call: Call[None]) -> Reply:
     :raises BadRequest: something is declared twice, or cannot be
     :raises UnusableTable: there is no table to remember declarations in
     """
-    asked, database = wire.parse(call.body), call.database
-    if database is None:
-        raise errors.InternalError("The row has no transactions of its own.")
-    cache = call.context.forest_cache
-    foreseen = database.read(
-        lambda connection: applying.foresee(connection, asked, cache)
-    )
+    asked, cache = wire.parse(call.body), call.context.forest_cache
+    foreseen = call.read(lambda connection: applying.foresee(connection, asked, cache))
     if call.body.get("dry_run"):
         return Reply(foreseen)
-    return Reply(applying.apply(database, asked, foreseen))
+    return Reply(applying.apply(call.database, asked, foreseen))
 
 
-def list_declared(call: Call[None]) -> Reply:
+@reading
+def list_declared(call: Call[None], connection: Connection) -> Reply:
     """List what was declared, and how what is there differs from it.
 
     :raises UnusableTable: there is no table to remember declarations in
@@ -35,14 +30,15 @@ def list_declared(call: Call[None]) -> Reply:
     query: wire.DeclaredQuery = call.query
     cache = call.context.forest_cache
     listed = remembered.list_declared(
-        call.connection, query.owner, drift=query.drift, cache=cache
+        connection, query.owner, drift=query.drift, cache=cache
     )
     return Reply(listed)
 
 
-def list_names(call: Call[None]) -> Reply:
+@reading
+def list_names(call: Call[None], connection: Connection) -> Reply:
     """List the names that owners gave to aggregates and projects.
 
     :raises UnusableTable: there is no table to remember names in
     """
-    return Reply(naming.list_names(call.connection, call.query))
+    return Reply(naming.list_names(connection, call.query))

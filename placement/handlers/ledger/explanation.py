@@ -1,22 +1,29 @@
 """Explanations: why a request finds few candidates, or none."""
 
+from collections.abc import Callable
+
 from placement.objects import holder
 from placement.operation import Call
 from placement.questions.explanation import explanation
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Connection, Reply
 
 
-def explain(call: Call[None]) -> Later:
+def explain(call: Call[None]) -> Reply:
     """Explain what keeps hosts from serving a request, and what would help.
 
     :raises BadRequest: a trait or resource class does not exist
     :raises NotFound: a host that is asked about does not exist
     """
+    return call.read(lambda connection: _load(call, connection))()
+
+
+def _load(call: Call[None], connection: Connection) -> Callable[[], Reply]:
+    """Read what an explanation is about; return what makes it after the transaction."""
     question: explanation.ExplanationQuery = call.query
-    forest = call.forest()
+    forest = call.forest_of(connection)
     answer = explanation.prepare(
         question,
         lambda: explanation.explain(forest, question),
-        lambda uuids: holder.list_largest(call.connection, uuids, question.classes),
+        lambda uuids: holder.list_largest(connection, uuids, question.classes),
     )
     return lambda: Reply(answer())

@@ -2,28 +2,29 @@
 
 from placement.model.resource_provider import ProviderFilters
 from placement.objects import clock, holding
-from placement.objects.journal import reading
+from placement.objects.journal import reading as entries
 from placement.operation import Call
 from placement.questions import fleet, name, providers
 from placement.schemas import fleet as wire
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Connection, Rendered, Reply, reading
 
 
-def list_fleet(call: Call[None]) -> Reply | Later:
+@reading
+def list_fleet(call: Call[None], connection: Connection) -> Rendered:
     """List the providers that the query asks for, with everything that belongs to them.
 
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
     question: wire.FleetQuery = call.query
     moment = clock.now()
-    forest = call.forest(providers.part_of(question.filters))
+    forest = call.forest_of(connection, providers.part_of(question.filters))
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
-    cursor, seen = reading.load_cursor(call.connection)
+    cursor, seen = entries.load_cursor(connection)
     place = str(cursor) if cursor else None
     # Where nothing is kept, another service may change what is not recorded.
     basis = seen if call.keeps_forest else None
     if call.knows(basis):
-        return Reply(basis=basis, unchanged=True)
+        return call.store(Reply(basis=basis, unchanged=True))
     found = root_ids = None
     if question.filters != ProviderFilters():
         name.check_filters(question.filters, forest.vocabulary)
@@ -31,11 +32,11 @@ def list_fleet(call: Call[None]) -> Reply | Later:
         root_ids = frozenset(map(forest.root_id, found))
     counts = fleet.NO_COUNTS
     if question.wants_counts:
-        counts = holding.count_consumers(call.connection, root_ids)
+        counts = holding.count_consumers(connection, root_ids)
     holdings = fleet.no_holdings()
     if question.wants_allocations:
         holdings = holding.read(
-            call.connection,
+            connection,
             forest.vocabulary.classes,
             root_ids,
             owners=question.wants_owners,
@@ -44,7 +45,4 @@ def list_fleet(call: Call[None]) -> Reply | Later:
     fleet_now = wire.Fleet(
         members, question.fields, moment, place, question.numbers_repeats
     )
-    if question.wants_allocations:
-        return Reply(fleet_now, basis=basis)
-    # Nothing else is read, so the transaction may end first.
-    return lambda: Reply(fleet_now, basis=basis)
+    return call.store(Reply(fleet_now, basis=basis))

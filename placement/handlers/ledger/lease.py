@@ -3,31 +3,34 @@
 from placement.objects import leasing
 from placement.operation import Call
 from placement.schemas import lease as wire
-from placement_foundation.http.operation import Reply
+from placement_foundation.http.operation import Connection, Reply, reading, writing
 
 
-def renew(call: Call[str]) -> Reply:
+@writing
+def renew(call: Call[str], connection: Connection) -> Reply:
     """Give a consumer that has allocations a lease from now on, or renew it.
 
     :raises NotFound: the consumer has no allocations
     :raises NoLeases: the database has no table for leases
     """
-    return Reply(leasing.renew(call.connection, call.subject, call.body["seconds"]))
+    return Reply(leasing.renew(connection, call.subject, call.body["seconds"]))
 
 
-def show(call: Call[str]) -> Reply:
+@reading
+def show(call: Call[str], connection: Connection) -> Reply:
     """Show until when the allocations of a consumer last.
 
     :raises NotFound: it has no lease
     """
-    return Reply(leasing.get(call.connection, call.subject))
+    return Reply(leasing.get(connection, call.subject))
 
 
-def list_leases(call: Call[None]) -> Reply:
+@reading
+def list_leases(call: Call[None], connection: Connection) -> Reply:
     """List leases; those that end first come first."""
     asked: wire.LeaseQuery = call.query
     found = leasing.list_by_end(
-        call.connection,
+        connection,
         project_id=asked.project_id,
         before=asked.before,
         after=asked.after,
@@ -36,10 +39,11 @@ def list_leases(call: Call[None]) -> Reply:
     return Reply(wire.LeasePage(found, len(found) == asked.limit))
 
 
-def confirm(call: Call[str]) -> Reply:
+@writing
+def confirm(call: Call[str], connection: Connection) -> Reply:
     """Remove the lease of a consumer, whose allocations then stay for good.
 
     :raises NotFound: it has no lease
     """
-    leasing.confirm(call.connection, call.subject)
+    leasing.confirm(connection, call.subject)
     return Reply()

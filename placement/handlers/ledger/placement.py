@@ -1,6 +1,5 @@
 """Placements: choose and claim in one request."""
 
-from placement import errors
 from placement.operation import Call
 from placement.placing import joining
 from placement.schemas import placement as wire
@@ -19,8 +18,6 @@ def place(call: Call[None]) -> Reply:
     :raises NoLeases: leases are wanted, and the database has no table for them
     """
     order = wire.parse(call.body, call.query)
-    if call.database is None:
-        raise errors.InternalError("The row has no transactions of its own.")
     value = joining.place(call.database, call.context, order)
     has_written = any(not each.existed for each in value.placements)
     return Reply(value, created=has_written and not value.dry_run)

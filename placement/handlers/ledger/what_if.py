@@ -8,27 +8,38 @@ from placement.operation import Call
 from placement.questions import candidate_query, candidates, capacity, name, what_if
 from placement.questions.explanation import explanation
 from placement.schemas import what_if as wire
-from placement_foundation.http.operation import Later, Reply
+from placement_foundation.http.operation import Connection, Reply
 
 
-def answer(call: Call[None]) -> Later:
+def answer(call: Call[None]) -> Reply:
     """Answer a question as if the cloud were changed as in the body.
 
     :raises BadRequest: the query is wrong, or the changes name what does not exist
     :raises NotFound: a host that is asked about does not exist
     """
     asked = wire.parse(call.body, call.query)
-    forest = call.forest()
-    freed = usage.load_freed(call.connection, asked.world.ignore_consumers)
-    return ANSWERS[asked.ask](
-        call, asked, lambda: what_if.imagine(forest, asked.world, freed)
-    )
+
+    def load(connection: Connection) -> Answer:
+        forest = call.forest_of(connection)
+        freed = usage.load_freed(connection, asked.world.ignore_consumers)
+        return ANSWERS[asked.ask](
+            call,
+            connection,
+            asked,
+            lambda: what_if.imagine(forest, asked.world, freed),
+        )
+
+    return call.read(load)()
 
 
 Imagine = Callable[[], Forest]
+# What answers after the transaction.
+Answer = Callable[[], Reply]
 
 
-def _candidates(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
+def _candidates(
+    call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
+) -> Answer:
     question: candidate_query.CandidateQuery = asked.question
     order = candidate_query.order_of(call.settings)
 
@@ -40,25 +51,31 @@ def _candidates(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
     return answer
 
 
-def _explanation(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
+def _explanation(
+    call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
+) -> Answer:
     question: explanation.ExplanationQuery = asked.question
     answer = explanation.prepare(
         question,
         lambda: explanation.explain(imagine(), question),
         lambda uuids: holder.list_largest(
-            call.connection, uuids, question.classes, asked.world.ignore_consumers
+            connection, uuids, question.classes, asked.world.ignore_consumers
         ),
     )
     return lambda: Reply(answer())
 
 
-def _capacity(call: Call[None], asked: wire.Asked, imagine: Imagine) -> Later:
+def _capacity(
+    call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
+) -> Answer:
     question: capacity.CapacityQuery = asked.question
     limits = candidate_query.order_of(call.settings).limits
     return lambda: Reply(capacity.count(imagine(), question, limits))
 
 
-ANSWERS: Mapping[str, Callable[[Call[None], wire.Asked, Imagine], Later]] = {
+ANSWERS: Mapping[
+    str, Callable[[Call[None], Connection, wire.Asked, Imagine], Answer]
+] = {
     "candidates": _candidates,
     "explanation": _explanation,
     "capacity": _capacity,

@@ -1,0 +1,176 @@
+"""The answer to a request: a reply in the form that the caller prefers."""
+
+import datetime
+import functools
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import webob
+from webob import datetime_utils
+
+from placement_foundation.http import (
+    address,
+    entity_tag,
+    json_text,
+    query_string,
+    spool,
+    stream,
+)
+from placement_foundation.http.operation import Operation, Renderer, Reply
+from placement_foundation.http.schema import View
+from placement_foundation.http.version import Version
+from placement_foundation.observing import telemetry
+
+JSON = "application/json"
+# JSON documents, one per line.
+LINES = "application/x-ndjson"
+GZIP = "gzip"
+# How many times of changes are remembered in the form that headers have.
+MOST_DATES = 4096
+
+
+class Answer:
+    """Renders the reply to a request.
+
+    :param release: of the service
+    :param store: where large replies are until their clients have read them
+    """
+
+    def __init__(
+        self,
+        request: webob.Request,
+        operation: Operation,
+        version: Version,
+        release: str,
+        store: spool.Spool,
+    ) -> None:
+        self._request = request
+        self._operation = operation
+        self._version = version
+        self._spool = store
+        self.tags = entity_tag.Tags(request, version, release)
+
+    @telemetry.timed("rendering")
+    def render(self, reply: Reply) -> webob.Response:
+        """Return the response with a reply."""
+        operation = self._operation
+        status = self._status(reply)
+        if reply.unchanged:
+            return self.tags.add(webob.Response(status=status), reply)
+        body: list[bytes] = []
+        # Setting one after the other as attributes takes longer than all the rest.
+        headers = []
+        if operation.reply and operation.reply.at(self._version):
+            media_type, renderer = self._renderer()
+            body = self._written(media_type, renderer, reply)
+            headers.append(("Content-Type", media_type))
+            if operation.formats:
+                headers.append(("Vary", "accept"))
+        headers.append(("Content-Length", str(sum(map(len, body)))))
+        environment = self._request.environ
+        if reply.location:
+            headers.append(("Location", address.root(environment) + reply.location))
+        if reply.following:
+            headers.append(("link", _link(self._request, reply.following)))
+        if operation.dated and self._version >= operation.dated:
+            headers.append(("cache-control", "no-cache"))
+            if reply.modified:
+                # Headers have no fractions of a second.
+                moment = reply.modified.replace(microsecond=0)
+                headers.append(("Last-Modified", _http_date(moment)))
+        response = webob.Response(headerlist=headers, app_iter=body)
+        if status != HTTPStatus.OK:
+            response.status = status
+        return self.tags.add(response, reply)
+
+    @telemetry.timed("rendering")
+    def store(self, reply: Reply) -> webob.Response:
+        """Return the response with a large reply, which is stored until it is sent.
+
+        Its value may still be read from the database while it is rendered.
+
+        :raises Busy: there is no room for it
+        """
+        response = webob.Response(status=self._status(reply))
+        response.vary = entity_tag.FORM
+        if reply.unchanged:
+            return self.tags.add(response, reply)
+        media_type, renderer = self._renderer()
+        response.content_type = media_type
+        response.charset = None
+        form: Any = stream.lines if media_type == LINES else stream.document
+        chunks: Iterator[bytes] = form(
+            self._rendered(renderer, reply), json_text.encode
+        )
+        if _prefers(self._request.accept_encoding, [GZIP, "identity"], GZIP):
+            chunks = stream.compress(chunks)
+            response.content_encoding = GZIP
+        close = getattr(reply.value, "close", None)
+        try:
+            stored = self._spool.store(chunks)
+        finally:
+            # Before the transaction ends, it must no longer be read from the database.
+            if close:
+                close()
+        response.app_iter = stored
+        response.content_length = stored.size
+        return self.tags.add(response, reply)
+
+    def _status(self, reply: Reply) -> int:
+        if reply.created:
+            return 201
+        return self._operation.status.at(self._version) or 200
+
+    def _renderer(self) -> tuple[str, Renderer]:
+        """Return the media type that the caller prefers, and what renders it."""
+        operation = self._operation
+        for media_type, renderer in operation.formats.items():
+            if _prefers(self._request.accept, offers_of(operation), media_type):
+                return media_type, renderer
+        plain = operation.reply.at(self._version) if operation.reply else None
+        if plain is None:
+            raise ValueError("a row without a reply has nothing to render")
+        return JSON, plain
+
+    def _rendered(self, renderer: Renderer, reply: Reply) -> Any:
+        environment = self._request.environ
+        prefix, root = address.prefix(environment), address.root(environment)
+        return renderer(reply.value, View(self._version, prefix, root))
+
+    def _written(
+        self, media_type: str, renderer: Renderer, reply: Reply
+    ) -> list[bytes]:
+        """Return the parts of a body."""
+        document = self._rendered(renderer, reply)
+        if media_type == JSON:
+            return json_text.parts(document)
+        if media_type == LINES:
+            return list(stream.lines(document, json_text.encode))
+        return [json_text.encode(document)]
+
+
+def offers_of(operation: Operation) -> list[str]:
+    """Return the media types of a reply, the preferred one first."""
+    return [JSON, *operation.formats]
+
+
+@functools.lru_cache(maxsize=MOST_DATES)
+def _http_date(moment: datetime.datetime) -> str:
+    """Return a time as headers have it."""
+    return str(datetime_utils.serialize_date(moment))
+
+
+def _link(request: webob.Request, following: Mapping[str, str]) -> str:
+    """Return the header that names the request for what follows."""
+    asked = query_string.decode(request.query_string)
+    kept = [(name, value) for name, value in asked if name not in following]
+    query = urllib.parse.urlencode([*following.items(), *kept])
+    return f'<{address.url(request.environ)}?{query}>; rel="next"'
+
+
+def _prefers(header: Any, offers: list[str], wanted: str) -> bool:
+    """Return whether a caller's header prefers one offer to all others."""
+    found = header.acceptable_offers(offers) if header.header_value else []
+    return any(offer == wanted for offer, _ in found[:1])
