@@ -22,6 +22,7 @@ QUESTION = (
 VIEWS = {
     "fleet": "#/fleet?by=used&of=MEMORY_MB&group=prefix:2",
     "host": f"#/host/{cloud.uuid_of('demo-r02-numa03')}",
+    "drain": f"#/drain/{cloud.uuid_of(HOSTS_IN_USE[2])}",
     "ask": f"#/ask?{QUESTION}",
     "health": "#/health",
     "history": "#/history?class=VCPU",
@@ -51,7 +52,8 @@ def main() -> None:
 @contextlib.contextmanager
 def _serving(database: Database) -> Iterator[str]:
     """Serve a cloud that has just changed: people see a history, and a lease."""
-    application = stage.build(database)
+    names = {("console", "cloud"): "Example", ("console", "region"): "RegionOne"}
+    application = stage.build(database, names)
     client = Client(application)
     for number, host in enumerate(HOSTS_IN_USE):
         consumer = cloud.uuid_of(f"{host} of a picture")
