@@ -13,3 +13,10 @@ def create_index(name: str, table: str, columns: Sequence[Any]) -> None:
     there = sa.inspect(op.get_bind()).get_indexes(table)
     if name not in {each["name"] for each in there}:
         op.create_index(name, table, columns)
+
+
+def create_table(connection: sa.Connection, table: sa.Table) -> None:
+    """Create a table with its indexes, or what an earlier attempt has not."""
+    table.create(connection, checkfirst=True)
+    for index in table.indexes:
+        index.create(connection, checkfirst=True)

@@ -77,15 +77,7 @@ def plan_load(
     numbers = _number(source, left_out, here)
     wanted = [row for row in source.leases if judging.is_wanted(row, left_out)]
     carried = [_lease(source, row) for row in wanted if row["id"] not in present]
-    slots = {
-        each.id: {
-            numbers[host_id]: count
-            for host_id, count in source.slots.get(each.id, {}).items()
-        }
-        for lease in carried
-        for each in lease.reservations
-        if each.status != state.Reservation.DELETED
-    }
+    slots = _number_slots(source, carried, numbers)
     new = [
         _host(source, row, numbers[row["id"]])
         for row in source.hosts
@@ -133,6 +125,21 @@ def _number(
         numbers[identifier] = max(taken, default=0) + 1
         taken.add(numbers[identifier])
     return numbers
+
+
+def _number_slots(
+    source: Source, carried: Sequence[Lease], numbers: Mapping[str, int]
+) -> dict[str, dict[int, int]]:
+    """Return how many slots reservations have, by host id here, by reservation id."""
+    return {
+        each.id: {
+            numbers[host_id]: count
+            for host_id, count in source.slots.get(each.id, {}).items()
+        }
+        for lease in carried
+        for each in lease.reservations
+        if each.status != state.Reservation.DELETED
+    }
 
 
 def _host(source: Source, row: Row, number: int) -> Host:

@@ -5,6 +5,7 @@ automatically.
 """
 
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -19,8 +20,13 @@ LONGEST_NAME = 255
 NAME = column.word(LONGEST_NAME)
 
 
+CHARSET = {"mysql_charset": "utf8mb4"}
+
+
 class Base(orm.DeclarativeBase):
     """What every table has: when a row was created, and when it was last changed."""
+
+    __table_args__: Any = CHARSET
 
     created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(
         MOMENT, default=utc_now, sort_order=-2
@@ -34,7 +40,7 @@ class Lease(Base):
     """A project's claim on the capacity of hosts, from one time to another."""
 
     __tablename__ = "leases"
-    __table_args__ = (sa.Index("leases_project_id_idx", "project_id"),)
+    __table_args__ = (sa.Index("leases_project_id_idx", "project_id"), CHARSET)
 
     id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
     name: orm.Mapped[str] = orm.mapped_column(NAME)
@@ -52,6 +58,7 @@ class Reservation(Base):
     __tablename__ = "reservations"
     __table_args__ = (
         sa.UniqueConstraint("lease_id", "position", name="uniq_reservations0position"),
+        CHARSET,
     )
 
     id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
@@ -74,6 +81,7 @@ class InstanceReservation(Base):
         sa.UniqueConstraint(
             "reservation_id", name="uniq_instance_reservations0reservation_id"
         ),
+        CHARSET,
     )
 
     id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
@@ -96,6 +104,7 @@ class Event(Base):
     __table_args__ = (
         sa.UniqueConstraint("lease_id", "event_type", name="uniq_events0lease_type"),
         sa.Index("events_status_time_idx", "status", "time"),
+        CHARSET,
     )
 
     id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
@@ -115,6 +124,7 @@ class ComputeHost(Base):
         sa.UniqueConstraint(
             "hypervisor_hostname", name="uniq_computehosts0hypervisor_hostname"
         ),
+        CHARSET,
     )
 
     id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
@@ -140,6 +150,7 @@ class ExtraCapability(Base):
         sa.UniqueConstraint(
             "computehost_id", "name", name="uniq_computehost_extra_capabilities0name"
         ),
+        CHARSET,
     )
 
     id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
@@ -169,6 +180,7 @@ class Allocation(Base):
     __table_args__ = (
         sa.Index("computehost_allocations_host_end_idx", "computehost_id", "end_date"),
         sa.Index("computehost_allocations_reservation_id_idx", "reservation_id"),
+        CHARSET,
     )
 
     id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
@@ -190,7 +202,7 @@ class Cleaning(Base):
     """Slots that are being cleaned although their lease is over, or gone."""
 
     __tablename__ = "cleanings"
-    __table_args__ = (sa.Index("cleanings_end_date_idx", "end_date"),)
+    __table_args__ = (sa.Index("cleanings_end_date_idx", "end_date"), CHARSET)
 
     id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
     computehost_id: orm.Mapped[int] = orm.mapped_column(
@@ -248,7 +260,7 @@ class Debt(Base):
     """Something outside the tables that may not agree with them: see ``store.debt``."""
 
     __tablename__ = "debts"
-    __table_args__ = (sa.Index("debts_subject_idx", "subject"),)
+    __table_args__ = (sa.Index("debts_subject_idx", "subject"), CHARSET)
 
     id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
     subject: orm.Mapped[str] = orm.mapped_column(NAME)

@@ -130,12 +130,8 @@ def perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
 
 
 def _perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
-    placement, compute = world.placement, world.compute
+    compute = world.compute
     match step:
-        case plan.CreateClass(name):
-            _create_class(world, name)
-        case plan.DeleteClass(name):
-            _delete_class(world, name)
         case plan.MakeFlavor(flavor):
             compute.make_flavor(flavor)
         case plan.DeleteFlavor(flavor_id):
@@ -144,26 +140,38 @@ def _perform(world: World, step: plan.Step, go_on: Callable[[], None]) -> None:
             compute.give_access(flavor_id, project_id)
         case plan.TakeAccess(flavor_id, project_id):
             compute.take_access(flavor_id, project_id)
-        case plan.SetInventory(host, resource_class, total):
-            provider.set_total(placement, host, resource_class, total)
-        case plan.RemoveInventory(host, resource_class):
-            provider.remove_class(placement, host, resource_class)
         case plan.DeleteServers(flavor_id, resource_class, hosts):
             list_left = functools.partial(
                 compute.list_servers_of, flavor_id, resource_class, hosts, go_on
             )
             _delete_servers(compute, list_left, go_on)
+        case plan.JoinPool(host):
+            compute.join_pool(host)
+        case plan.LeavePool(host, known):
+            if not provider.is_another(world.placement, host, known):
+                compute.leave_pool(host)
+        case _:
+            _perform_in_placement(world, step)
+
+
+def _perform_in_placement(world: World, step: plan.Step) -> None:
+    """Execute a step that concerns Placement alone."""
+    placement = world.placement
+    match step:
+        case plan.CreateClass(name):
+            _create_class(world, name)
+        case plan.DeleteClass(name):
+            _delete_class(world, name)
+        case plan.SetInventory(host, resource_class, total):
+            provider.set_total(placement, host, resource_class, total)
+        case plan.RemoveInventory(host, resource_class):
+            provider.remove_class(placement, host, resource_class)
         case plan.CreateProvider(host, uuid):
             provider.create(placement, host, uuid)
         case plan.EnsureProvider(host):
             provider.ensure(placement, host)
         case plan.DeleteProvider(host, known):
             provider.delete(placement, host, known)
-        case plan.JoinPool(host):
-            compute.join_pool(host)
-        case plan.LeavePool(host, known):
-            if not provider.is_another(placement, host, known):
-                compute.leave_pool(host)
 
 
 def _create_class(world: World, name: str) -> None:

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from placement_foundation.database import column, step
+from placement_reservations.db import models
 
 revision = "1d8f36c0a7b5"
 down_revision = "e2b94a7c30f1"
@@ -26,24 +27,7 @@ def upgrade() -> None:
         op.drop_column("reservations", "missing_resources")
     if has("leases", "degraded"):
         op.drop_column("leases", "degraded")
-    op.create_table(
-        "cleanings",
-        sa.Column("created_at", column.moment(), nullable=False),
-        sa.Column("updated_at", column.moment(), nullable=True),
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("computehost_id", sa.Integer, nullable=False),
-        sa.Column("end_date", column.moment(), nullable=False),
-        sa.Column("vcpus", sa.Integer, nullable=False),
-        sa.Column("memory_mb", sa.Integer, nullable=False),
-        sa.Column("disk_gb", sa.Integer, nullable=False),
-        sa.Column("slots", sa.Integer, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["computehost_id"], ["computehosts.id"], ondelete="CASCADE"
-        ),
-        mysql_charset="utf8mb4",
-        if_not_exists=True,
-    )
-    step.create_index("cleanings_end_date_idx", "cleanings", ["end_date"])
+    step.create_table(op.get_bind(), models.Base.metadata.tables["cleanings"])
 
 
 def add(table: str, name: str) -> None:
