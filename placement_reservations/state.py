@@ -3,7 +3,7 @@
 import enum
 
 
-class Lease(enum.StrEnum):
+class LeaseStatus(enum.StrEnum):
     """The state of a lease."""
 
     CREATING = "CREATING"
@@ -17,7 +17,7 @@ class Lease(enum.StrEnum):
     DELETING = "DELETING"
 
 
-class Reservation(enum.StrEnum):
+class ReservationStatus(enum.StrEnum):
     """The state of a reservation."""
 
     PENDING = "pending"
@@ -26,7 +26,7 @@ class Reservation(enum.StrEnum):
     ERROR = "error"
 
 
-class Event(enum.StrEnum):
+class EventStatus(enum.StrEnum):
     """The state of an event."""
 
     UNDONE = "UNDONE"
@@ -43,23 +43,38 @@ class EventType(enum.StrEnum):
     END = "end_lease"
 
 
-STABLE = (Lease.PENDING, Lease.ACTIVE, Lease.TERMINATED, Lease.ERROR)
+STABLE = (
+    LeaseStatus.PENDING,
+    LeaseStatus.ACTIVE,
+    LeaseStatus.TERMINATED,
+    LeaseStatus.ERROR,
+)
 
 # The states to which a lease can move from each state.
-TRANSITIONS: dict[Lease, frozenset[Lease]] = {
-    Lease.CREATING: frozenset({Lease.PENDING, Lease.DELETING}),
-    Lease.PENDING: frozenset({Lease.STARTING, Lease.UPDATING, Lease.DELETING}),
-    Lease.STARTING: frozenset({Lease.ACTIVE, Lease.ERROR, Lease.DELETING}),
-    Lease.ACTIVE: frozenset({Lease.TERMINATING, Lease.UPDATING, Lease.DELETING}),
-    Lease.TERMINATING: frozenset({Lease.TERMINATED, Lease.ERROR, Lease.DELETING}),
-    Lease.TERMINATED: frozenset({Lease.UPDATING, Lease.DELETING}),
-    Lease.ERROR: frozenset({Lease.TERMINATING, Lease.UPDATING, Lease.DELETING}),
-    Lease.UPDATING: frozenset({*STABLE, Lease.DELETING}),
-    Lease.DELETING: frozenset({Lease.ERROR}),
+TRANSITIONS: dict[LeaseStatus, frozenset[LeaseStatus]] = {
+    LeaseStatus.CREATING: frozenset({LeaseStatus.PENDING, LeaseStatus.DELETING}),
+    LeaseStatus.PENDING: frozenset(
+        {LeaseStatus.STARTING, LeaseStatus.UPDATING, LeaseStatus.DELETING}
+    ),
+    LeaseStatus.STARTING: frozenset(
+        {LeaseStatus.ACTIVE, LeaseStatus.ERROR, LeaseStatus.DELETING}
+    ),
+    LeaseStatus.ACTIVE: frozenset(
+        {LeaseStatus.TERMINATING, LeaseStatus.UPDATING, LeaseStatus.DELETING}
+    ),
+    LeaseStatus.TERMINATING: frozenset(
+        {LeaseStatus.TERMINATED, LeaseStatus.ERROR, LeaseStatus.DELETING}
+    ),
+    LeaseStatus.TERMINATED: frozenset({LeaseStatus.UPDATING, LeaseStatus.DELETING}),
+    LeaseStatus.ERROR: frozenset(
+        {LeaseStatus.TERMINATING, LeaseStatus.UPDATING, LeaseStatus.DELETING}
+    ),
+    LeaseStatus.UPDATING: frozenset({*STABLE, LeaseStatus.DELETING}),
+    LeaseStatus.DELETING: frozenset({LeaseStatus.ERROR}),
 }
 
 
-def sources(target: Lease, *, stable: bool = True) -> list[Lease]:
+def sources(target: LeaseStatus, *, stable: bool = True) -> list[LeaseStatus]:
     """Return the states from which a lease may move to another one.
 
     :param stable: only those in which no operation is in progress on the lease

@@ -25,7 +25,7 @@ from placement_reservations.store.lease import Event, Lease, Reservation, Wish
 LACKS = "Some of its hosts had failed in Blazar."
 
 
-class Refused(Exception):
+class NotCarried(Exception):
     """Something cannot be carried, so nothing is."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
@@ -67,12 +67,12 @@ def plan_load(
 
     :param left_out: ids of hosts and leases, ``judging.ENDED``,
         ``judging.FLOATING_IPS``
-    :raises Refused: something cannot be carried
+    :raises NotCarried: something cannot be carried
     """
     present = {lease.id for lease in leases.list_leases(connection)}
     refusals = judging.list_refusals(source, left_out, present)
     if refusals:
-        raise Refused(refusals)
+        raise NotCarried(refusals)
     here = {host.name: host.id for host in hosts.list_hosts(connection)}
     numbers = _number(source, left_out, here)
     wanted = [row for row in source.leases if judging.is_wanted(row, left_out)]
@@ -138,7 +138,7 @@ def _number_slots(
         }
         for lease in carried
         for each in lease.reservations
-        if each.status != state.Reservation.DELETED
+        if each.status != state.ReservationStatus.DELETED
     }
 
 
@@ -169,7 +169,7 @@ def _lease(source: Source, row: Row) -> Lease:
         row["user_id"],
         row["project_id"],
         Interval(row["start_date"], row["end_date"]),
-        state.Lease(row["status"]),
+        state.LeaseStatus(row["status"]),
         tuple(
             _reservation(each, source.wishes[each["resource_id"]])
             for each in source.reservations[row["id"]]
@@ -180,7 +180,7 @@ def _lease(source: Source, row: Row) -> Lease:
                 each["lease_id"],
                 state.EventType(each["event_type"]),
                 each["time"],
-                state.Event(each["status"]),
+                state.EventStatus(each["status"]),
                 each["created_at"],
                 each["updated_at"],
             )
@@ -198,7 +198,7 @@ def _reservation(row: Row, wish: Row) -> Reservation:
         row["lease_id"],
         row["resource_id"],
         Wish(size, wish["amount"], wish["affinity"], judging.requirement_of(wish)),
-        state.Reservation(row["status"]),
+        state.ReservationStatus(row["status"]),
         LACKS if row["missing_resources"] else None,
         row["resources_changed"],
         row["created_at"],
@@ -215,7 +215,7 @@ def _list_left(source: Source, carried: Sequence[Lease]) -> Iterator[str]:
                 "server group": wish["server_group_id"],
             }
             named = " and ".join(f"{kind} {key}" for kind, key in made.items() if key)
-            if named and each.status != state.Reservation.DELETED:
+            if named and each.status != state.ReservationStatus.DELETED:
                 yield f"{named} of reservation {each.id}"
 
 
@@ -271,11 +271,11 @@ def store(
             allocations.insert(
                 connection, each.id, counts, lease.interval, each.wish.size
             )
-            if each.status == state.Reservation.PENDING:
+            if each.status == state.ReservationStatus.PENDING:
                 debts.insert(connection, [Debt(leases.subject(lease.id), each.id)])
-            if with_flavors and each.status != state.Reservation.DELETED:
+            if with_flavors and each.status != state.ReservationStatus.DELETED:
                 flavors.put(connection, plan.flavor_of(each))
-                if each.status == state.Reservation.ACTIVE:
+                if each.status == state.ReservationStatus.ACTIVE:
                     flavors.set_project(connection, each.id, lease.project_id)
         progress.advance()
 

@@ -14,35 +14,35 @@ from placement_reservations.store.lease import RESOURCE_TYPE
 # What can be left out, besides hosts and leases by their ids.
 ENDED, FLOATING_IPS = "ended", "floatingips"
 EVENTS = frozenset(state.EventType)
-SETTLED = {state.Event.UNDONE, state.Event.DONE, state.Event.ERROR}
+SETTLED = {state.EventStatus.UNDONE, state.EventStatus.DONE, state.EventStatus.ERROR}
 # What the start, the end and the reservations of a lease are in each of its states. A
 # lease in error that could still start would neither start nor end.
 PARTS: Mapping[str, tuple[Collection[str], Collection[str], Collection[str]]] = {
-    state.Lease.PENDING: (
-        {state.Event.UNDONE},
-        {state.Event.UNDONE},
-        {state.Reservation.PENDING},
+    state.LeaseStatus.PENDING: (
+        {state.EventStatus.UNDONE},
+        {state.EventStatus.UNDONE},
+        {state.ReservationStatus.PENDING},
     ),
-    state.Lease.ACTIVE: (
-        {state.Event.DONE},
-        {state.Event.UNDONE},
-        {state.Reservation.ACTIVE},
+    state.LeaseStatus.ACTIVE: (
+        {state.EventStatus.DONE},
+        {state.EventStatus.UNDONE},
+        {state.ReservationStatus.ACTIVE},
     ),
-    state.Lease.TERMINATED: (
-        {state.Event.DONE},
-        {state.Event.DONE},
-        {state.Reservation.DELETED},
+    state.LeaseStatus.TERMINATED: (
+        {state.EventStatus.DONE},
+        {state.EventStatus.DONE},
+        {state.ReservationStatus.DELETED},
     ),
-    state.Lease.ERROR: (
-        {state.Event.DONE, state.Event.ERROR},
-        {state.Event.UNDONE, state.Event.ERROR},
-        set(state.Reservation),
+    state.LeaseStatus.ERROR: (
+        {state.EventStatus.DONE, state.EventStatus.ERROR},
+        {state.EventStatus.UNDONE, state.EventStatus.ERROR},
+        set(state.ReservationStatus),
     ),
 }
 # The least that a reservation can ask for.
 LEAST = {"vcpus": 1, "memory_mb": 1, "disk_gb": 0, "amount": 1}
 # Slots of reservations in these states are promised.
-PROMISED = {state.Reservation.PENDING, state.Reservation.ACTIVE}
+PROMISED = {state.ReservationStatus.PENDING, state.ReservationStatus.ACTIVE}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Refusal:
 
 def is_wanted(lease: Row, left_out: Collection[str]) -> bool:
     """Return whether a lease is not left out."""
-    ended = lease["status"] == state.Lease.TERMINATED
+    ended = lease["status"] == state.LeaseStatus.TERMINATED
     return lease["id"] not in left_out and not (ended and ENDED in left_out)
 
 
@@ -218,9 +218,9 @@ def _faults_of_reservation(
     if wish is None or wish["reservation_id"] != reservation["id"]:
         yield "what it reserves is not in instance_reservations"
         return
-    if status not in frozenset(state.Reservation):
+    if status not in frozenset(state.ReservationStatus):
         yield f"its status {status} means nothing here"
-    if status == state.Reservation.DELETED:
+    if status == state.ReservationStatus.DELETED:
         return
     for column, least in LEAST.items():
         if wish[column] < least:

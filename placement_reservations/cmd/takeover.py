@@ -60,7 +60,7 @@ def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None
             bar.begin("reading Blazar's database")
             source = _read(asked.from_blazar)
             load = _carry(config, source, asked.skip, write=asked.write, bar=bar)
-    except carrying.Refused as exc:
+    except carrying.NotCarried as exc:
         for each in exc.refusals:
             print(visible(str(each)), file=sys.stderr)
         raise Unusable(f"nothing is carried: {exc}") from exc
@@ -102,7 +102,7 @@ def _carry(
 ) -> Load:
     """Return what there is to carry, after storing it if that is wanted.
 
-    :raises carrying.Refused: something cannot be carried
+    :raises carrying.NotCarried: something cannot be carried
     """
     with_flavors = config.reservations.compute == "placement"
 

@@ -38,7 +38,7 @@ def start(world: World, event: Event) -> None:
         world,
         world.database.write(
             lambda connection: execution.begin_event(
-                connection, world, event, state.Lease.STARTING, OPERATION
+                connection, world, event, state.LeaseStatus.STARTING, OPERATION
             )
         ),
     )
@@ -65,7 +65,11 @@ def proceed(world: World, claim: Claim) -> None:
 
 def _succeed(world: World, claim: Claim) -> None:
     lease_id = leases.id_of(claim.subject)
-    outcome = state.Lease.ACTIVE, state.Reservation.ACTIVE, state.Event.DONE
+    outcome = (
+        state.LeaseStatus.ACTIVE,
+        state.ReservationStatus.ACTIVE,
+        state.EventStatus.DONE,
+    )
 
     def complete(connection: sa.Connection) -> None:
         _close(connection, world, claim, *outcome)
@@ -78,7 +82,11 @@ def _succeed(world: World, claim: Claim) -> None:
 def _give_up(world: World, claim: Claim, reason: str) -> None:
     lease_id = leases.id_of(claim.subject)
     LOG.error("lease %s does not start: %s", lease_id, reason)
-    outcome = state.Lease.ERROR, state.Reservation.ERROR, state.Event.ERROR
+    outcome = (
+        state.LeaseStatus.ERROR,
+        state.ReservationStatus.ERROR,
+        state.EventStatus.ERROR,
+    )
 
     def complete(connection: sa.Connection) -> None:
         _close(connection, world, claim, *outcome)
@@ -92,12 +100,12 @@ def _close(
     connection: sa.Connection,
     world: World,
     claim: Claim,
-    lease: state.Lease,
-    reservations: state.Reservation,
-    event: state.Event,
+    lease: state.LeaseStatus,
+    reservations: state.ReservationStatus,
+    event: state.EventStatus,
 ) -> None:
     lease_id = leases.id_of(claim.subject)
-    leases.move(connection, lease_id, lease, [state.Lease.STARTING])
+    leases.move(connection, lease_id, lease, [state.LeaseStatus.STARTING])
     leases.set_reservation_status(connection, lease_id, reservations)
     events.close(connection, claim.document["event"], event, world.clock.now())
 

@@ -146,7 +146,7 @@ def _prepare(
     target = dataclasses.replace(_aim(world, lease, wanted), owes=owes)
     document = {"was": lease.status}
     claim = execution.begin(connection, world, subject, OPERATION, document)
-    updating = state.Lease.UPDATING
+    updating = state.LeaseStatus.UPDATING
     if not leases.move(connection, lease_id, updating, state.sources(updating)):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
     cleaning = world.rules.cleaning
@@ -171,7 +171,7 @@ def _aim(world: World, lease: Lease, wanted: Update) -> Target:
     :raises BadRequest: the update is not valid
     :raises Conflict: the state of the lease does not allow it
     """
-    if lease.status == state.Lease.TERMINATED:
+    if lease.status == state.LeaseStatus.TERMINATED:
         raise errors.Conflict("A lease that is over can only be renamed.")
     if lease.status not in state.STABLE:
         raise errors.Conflict(f"Lease {lease.id} is {lease.status}.")
@@ -204,9 +204,12 @@ def _aim_interval(world: World, lease: Lease, wanted: Update) -> Interval:
 
 def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
     wish = change.of(reservation.wish) if change else reservation.wish
-    if reservation.status == state.Reservation.PENDING or wish == reservation.wish:
+    if (
+        reservation.status == state.ReservationStatus.PENDING
+        or wish == reservation.wish
+    ):
         return wish
-    if reservation.status != state.Reservation.ACTIVE:
+    if reservation.status != state.ReservationStatus.ACTIVE:
         raise errors.Conflict(
             f"Reservation {reservation.id} is {reservation.status}, and cannot change."
         )
@@ -293,7 +296,7 @@ def _requirement(
 
 
 def _is_fixed(reservation: Reservation) -> bool:
-    return reservation.status != state.Reservation.PENDING
+    return reservation.status != state.ReservationStatus.PENDING
 
 
 def _keep(
@@ -325,12 +328,12 @@ def _want(
     )
     subject = leases.subject(target.lease.id)
     old = {each.id: each.wish.size for each in target.lease.reservations}
-    if reservation.status == state.Reservation.PENDING:
+    if reservation.status == state.ReservationStatus.PENDING:
         if wish.size == old[reservation.id]:
             return []
         debts.insert(connection, [Debt(subject, reservation.id)])
         return [plan.MakeFlavor(plan.flavor_of(reservation))]
-    if reservation.status != state.Reservation.ACTIVE:
+    if reservation.status != state.ReservationStatus.ACTIVE:
         return []
     after = activation.count_by_name(connection, reservation.id, wanted=True)
     grown = {name: n for name, n in after.items() if n != before.get(name)}
@@ -356,7 +359,7 @@ def _complete(connection: sa.Connection, target: Target) -> None:
     if not target.owes:
         # Otherwise all are paid later: those of this change again, which is harmless.
         debts.delete(connection, leases.subject(lease.id))
-    leases.move(connection, lease.id, lease.status, [state.Lease.UPDATING])
+    leases.move(connection, lease.id, lease.status, [state.LeaseStatus.UPDATING])
 
 
 def _move_events(connection: sa.Connection, target: Target) -> None:
@@ -377,8 +380,8 @@ def undo(world: World, claim: Claim) -> None:
     def give_up(connection: sa.Connection) -> None:
         for each in leases.get(connection, lease_id).reservations:
             allocations.delete(connection, each.id, wanted=True)
-        was = state.Lease(claim.document["was"])
-        leases.move(connection, lease_id, was, [state.Lease.UPDATING])
+        was = state.LeaseStatus(claim.document["was"])
+        leases.move(connection, lease_id, was, [state.LeaseStatus.UPDATING])
 
     execution.write(world, claim, give_up)
     settlement.settle(world, claim.subject)

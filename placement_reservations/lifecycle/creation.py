@@ -89,7 +89,7 @@ def _draft(order: Order) -> Lease:
         order.user_id,
         order.project_id,
         order.interval,
-        state.Lease.CREATING,
+        state.LeaseStatus.CREATING,
         tuple(
             Reservation(str(uuid.uuid4()), lease_id, str(uuid.uuid4()), wish)
             for wish in order.wishes
@@ -148,7 +148,9 @@ def _complete(
     connection: sa.Connection, lease: Lease, before_end: datetime.datetime | None
 ) -> None:
     events.insert(connection, lease.id, lease.interval, before_end)
-    leases.move(connection, lease.id, state.Lease.PENDING, [state.Lease.CREATING])
+    leases.move(
+        connection, lease.id, state.LeaseStatus.PENDING, [state.LeaseStatus.CREATING]
+    )
     debts.delete(connection, leases.subject(lease.id))
 
 

@@ -51,7 +51,7 @@ def begin_event(
     connection: sa.Connection,
     world: World,
     event: Event,
-    target: state.Lease,
+    target: state.LeaseStatus,
     operation: str,
 ) -> Claim:
     """Claim a lease for what an event does to it.

@@ -104,7 +104,7 @@ def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None
         each.id: (lease, each)
         for lease in leases.list_unended(connection, now)
         for each in lease.reservations
-        if each.status != state.Reservation.DELETED
+        if each.status != state.ReservationStatus.DELETED
     }
     known = hosts.list_hosts(connection)
     lacking = _displaced(connection, world, known, concerned)
@@ -215,7 +215,7 @@ class _Moves:
 
     def move(self, lease: Lease, reservation: Reservation) -> bool:
         """Replace displaced slots of a reservation; return whether that worked."""
-        pending = state.Lease.PENDING
+        pending = state.LeaseStatus.PENDING
         if lease.status != pending:
             return False
         try:

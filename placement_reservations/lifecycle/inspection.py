@@ -114,10 +114,10 @@ def _list_promises(connection: sa.Connection, now: datetime.datetime) -> list[Pr
     busy = claims.list_subjects(connection)
     active = {
         each.id: lease.id
-        for lease in leases.list_by_status(connection, state.Lease.ACTIVE)
+        for lease in leases.list_by_status(connection, state.LeaseStatus.ACTIVE)
         if leases.subject(lease.id) not in busy
         for each in lease.reservations
-        if each.status == state.Reservation.ACTIVE
+        if each.status == state.ReservationStatus.ACTIVE
     }
     return [
         Promise(
@@ -138,13 +138,14 @@ def _stands(connection: sa.Connection, promise: Promise) -> bool:
     if (
         host is None
         or lease is None
-        or lease.status is not state.Lease.ACTIVE
+        or lease.status is not state.LeaseStatus.ACTIVE
         or claims.find(connection, leases.subject(lease.id))
     ):
         return False
     slots = allocations.count_by_host(connection, promise.reservation_id)
     return slots.get(host.id) == promise.total and any(
-        each.id == promise.reservation_id and each.status is state.Reservation.ACTIVE
+        each.id == promise.reservation_id
+        and each.status is state.ReservationStatus.ACTIVE
         for each in lease.reservations
     )
 
@@ -183,7 +184,9 @@ def _repair(world: World, promise: Promise, fault: str | None) -> None:
 
     def owe(connection: sa.Connection) -> None:
         debts.add(connection, promise.debt)
-        leases.set_trouble(connection, promise.lease_id, reason, state.Lease.ACTIVE)
+        leases.set_trouble(
+            connection, promise.lease_id, reason, state.LeaseStatus.ACTIVE
+        )
 
     world.database.write(owe)
     settlement.settle(world, promise.debt.subject)
@@ -193,9 +196,9 @@ def _record(
     connection: sa.Connection, seen: Iterable[str], excess: Mapping[str, str]
 ) -> None:
     owing = set(debts.list_subjects(connection))
-    known = leases.list_troubles(connection, state.Lease.ACTIVE)
+    known = leases.list_troubles(connection, state.LeaseStatus.ACTIVE)
     for lease_id in sorted(seen):
         reason = excess.get(lease_id)
         if leases.subject(lease_id) in owing or known.get(lease_id) == reason:
             continue
-        leases.set_trouble(connection, lease_id, reason, state.Lease.ACTIVE)
+        leases.set_trouble(connection, lease_id, reason, state.LeaseStatus.ACTIVE)

@@ -51,15 +51,15 @@ def proceed(world: World, claim: Claim) -> None:
 
 def _keep(connection: sa.Connection, claim: Claim, reason: str) -> None:
     lease_id = leases.id_of(claim.subject)
-    if lease_id in leases.list_troubles(connection, state.Lease.ACTIVE):
-        leases.set_trouble(connection, lease_id, reason, state.Lease.ACTIVE)
+    if lease_id in leases.list_troubles(connection, state.LeaseStatus.ACTIVE):
+        leases.set_trouble(connection, lease_id, reason, state.LeaseStatus.ACTIVE)
 
 
 def _clear(connection: sa.Connection, claim: Claim) -> None:
     lease_id = leases.id_of(claim.subject)
     debts.delete(connection, claim.subject)
-    if lease_id in leases.list_troubles(connection, state.Lease.ACTIVE):
-        leases.set_trouble(connection, lease_id, None, state.Lease.ACTIVE)
+    if lease_id in leases.list_troubles(connection, state.LeaseStatus.ACTIVE):
+        leases.set_trouble(connection, lease_id, None, state.LeaseStatus.ACTIVE)
 
 
 def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
@@ -99,7 +99,7 @@ def _find(connection: sa.Connection, debt: Debt) -> Reservation | None:
             each
             for each in found
             if each.id == debt.reservation_id
-            and each.status != state.Reservation.DELETED
+            and each.status != state.ReservationStatus.DELETED
         ),
         None,
     )
@@ -110,7 +110,7 @@ def _inventory(
 ) -> Iterator[plan.Step]:
     name = debt.hypervisor_hostname or ""
     total = 0
-    if reservation and reservation.status == state.Reservation.ACTIVE:
+    if reservation and reservation.status == state.ReservationStatus.ACTIVE:
         host = hosts.find_by_name(connection, name)
         counts = allocations.count_by_host(connection, reservation.id)
         total = counts.get(host.id, 0) if host else 0

@@ -37,7 +37,7 @@ def end(world: World, event: Event) -> None:
         world,
         world.database.write(
             lambda connection: execution.begin_event(
-                connection, world, event, state.Lease.TERMINATING, END
+                connection, world, event, state.LeaseStatus.TERMINATING, END
             )
         ),
     )
@@ -92,7 +92,7 @@ def delete(world: World, lease_id: str) -> None:
 
 def _begin(connection: sa.Connection, world: World, lease_id: str) -> Claim:
     lease = leases.get(connection, lease_id)
-    deleting = state.Lease.DELETING
+    deleting = state.LeaseStatus.DELETING
     now = world.clock.now()
     document = {"since": now.isoformat()}
     subject = leases.subject(lease_id)
@@ -120,9 +120,9 @@ def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:
     touched = activation.list_touched(connection, lease_id)
     steps: list[plan.Step] = []
     for each in lease.reservations:
-        if each.status == state.Reservation.PENDING and not _began(lease):
+        if each.status == state.ReservationStatus.PENDING and not _began(lease):
             steps += plan.removal(each.id, each.resource_class)
-        elif each.status != state.Reservation.DELETED:
+        elif each.status != state.ReservationStatus.DELETED:
             steps += plan.end(each, touched.get(each.id, ()), lease.project_id)
     return steps
 
@@ -130,7 +130,7 @@ def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:
 def _began(lease: Lease) -> bool:
     """Return whether a start of a lease has begun, even if it was interrupted."""
     event = lease.event(state.EventType.START)
-    return event is not None and event.status != state.Event.UNDONE
+    return event is not None and event.status != state.EventStatus.UNDONE
 
 
 def _is_patient(world: World, claim: Claim) -> bool:
@@ -155,11 +155,13 @@ def _succeed(world: World, claim: Claim) -> None:
         if claim.operation == DELETE:
             leases.delete(connection, lease_id)
             return
-        leases.set_reservation_status(connection, lease_id, state.Reservation.DELETED)
-        _close(connection, claim, state.Event.DONE, now)
+        leases.set_reservation_status(
+            connection, lease_id, state.ReservationStatus.DELETED
+        )
+        _close(connection, claim, state.EventStatus.DONE, now)
         leases.set_trouble(connection, lease_id, None)
-        sources = [state.Lease.TERMINATING]
-        leases.move(connection, lease_id, state.Lease.TERMINATED, sources)
+        sources = [state.LeaseStatus.TERMINATING]
+        leases.move(connection, lease_id, state.LeaseStatus.TERMINATED, sources)
 
     execution.write(world, claim, complete)
 
@@ -174,15 +176,15 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
         left = [
             each.id
             for each in lease.reservations
-            if each.status != state.Reservation.DELETED
+            if each.status != state.ReservationStatus.DELETED
         ]
         if left:
             leases.set_reservation_status(
-                connection, lease_id, state.Reservation.ERROR, *left
+                connection, lease_id, state.ReservationStatus.ERROR, *left
             )
-        _close(connection, claim, state.Event.ERROR, now)
+        _close(connection, claim, state.EventStatus.ERROR, now)
         leases.set_trouble(connection, lease_id, execution.describe(exc))
-        leases.move(connection, lease_id, state.Lease.ERROR, [lease.status])
+        leases.move(connection, lease_id, state.LeaseStatus.ERROR, [lease.status])
 
     execution.write(world, claim, complete)
 
@@ -190,7 +192,7 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
 def _close(
     connection: sa.Connection,
     claim: Claim,
-    outcome: state.Event,
+    outcome: state.EventStatus,
     now: datetime.datetime,
 ) -> None:
     """Close the event of an operation that is over; for a deletion, the start event."""
@@ -203,7 +205,7 @@ def _close(
             event.id
             for event in lease.events
             if event.event_type == state.EventType.START
-            or event.status == state.Event.IN_PROGRESS
+            or event.status == state.EventStatus.IN_PROGRESS
         ]
     for event_id in over:
         events.close(connection, event_id, outcome, now)

@@ -152,7 +152,7 @@ def _notify(world: World, event: Event) -> None:
     now = world.clock.now()
 
     def work(connection: sa.Connection) -> bool:
-        return events.begin(connection, event, now, state.Event.DONE)
+        return events.begin(connection, event, now, state.EventStatus.DONE)
 
     if world.database.write(work):
         LOG.info("lease %s ends soon", event.lease_id)

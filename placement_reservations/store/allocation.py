@@ -95,7 +95,7 @@ def _holding(row: Any, now: datetime.datetime) -> Holding:
     """Return slots; those of a lease that could not be ended are held until it is."""
     end = row.end_date
     # A lease whose end has just come ends with the next turn of an event loop.
-    if end <= now and (row.status != state.Lease.ACTIVE or end <= now - GRACE):
+    if end <= now and (row.status != state.LeaseStatus.ACTIVE or end <= now - GRACE):
         end = NEVER
     return Holding(
         row.computehost_id,

@@ -61,7 +61,9 @@ def put(
     statement = sa.update(table).where(
         table.lease_id == lease_id, table.event_type == event_type
     )
-    changed = connection.execute(statement.values(time=time, status=state.Event.UNDONE))
+    changed = connection.execute(
+        statement.values(time=time, status=state.EventStatus.UNDONE)
+    )
     if not changed.rowcount:
         connection.execute(
             sa.insert(table).values(
@@ -69,7 +71,7 @@ def put(
                 lease_id=lease_id,
                 event_type=event_type,
                 time=time,
-                status=state.Event.UNDONE,
+                status=state.EventStatus.UNDONE,
             )
         )
 
@@ -90,7 +92,7 @@ def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
     """Return the next due event of each lease, in the order to run them."""
     table = models.Event
     query = sa.select(table).where(
-        table.status == state.Event.UNDONE, table.time <= now
+        table.status == state.EventStatus.UNDONE, table.time <= now
     )
     first: dict[str, Any] = {}
     for row in connection.execute(query):
@@ -122,10 +124,10 @@ def list_failed_ends(
         .join(models.Lease, models.Lease.id == table.lease_id)
         .where(
             table.event_type == state.EventType.END,
-            table.status == state.Event.ERROR,
+            table.status == state.EventStatus.ERROR,
             # A clock that was ahead may have been put right.
             (table.updated_at < before) | (table.updated_at > now),
-            models.Lease.status == state.Lease.ERROR,
+            models.Lease.status == state.LeaseStatus.ERROR,
         )
         .order_by(table.time, table.id)
     )
@@ -135,14 +137,14 @@ def list_failed_ends(
 def close(
     connection: sa.Connection,
     event_id: str,
-    outcome: state.Event,
+    outcome: state.EventStatus,
     now: datetime.datetime,
 ) -> None:
     """Record the outcome of an event that is over, or that will never happen."""
     table = models.Event
     statement = sa.update(table).where(
         table.id == event_id,
-        table.status.in_([state.Event.IN_PROGRESS, state.Event.UNDONE]),
+        table.status.in_([state.EventStatus.IN_PROGRESS, state.EventStatus.UNDONE]),
     )
     connection.execute(statement.values(status=outcome, updated_at=now))
 
@@ -151,7 +153,7 @@ def begin(
     connection: sa.Connection,
     event: Event,
     now: datetime.datetime,
-    target: state.Event = state.Event.IN_PROGRESS,
+    target: state.EventStatus = state.EventStatus.IN_PROGRESS,
 ) -> bool:
     """Begin an event that was due; return whether it still was.
 

@@ -38,7 +38,7 @@ class Reservation:
     lease_id: str
     resource_id: str
     wish: Wish
-    status: state.Reservation = state.Reservation.PENDING
+    status: state.ReservationStatus = state.ReservationStatus.PENDING
     lacks: str | None = None
     resources_changed: bool = False
     created_at: datetime.datetime | None = None
@@ -58,7 +58,7 @@ class Event:
     lease_id: str
     event_type: state.EventType
     time: datetime.datetime
-    status: state.Event
+    status: state.EventStatus
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
 
@@ -72,7 +72,7 @@ class Lease:
     user_id: str
     project_id: str
     interval: Interval
-    status: state.Lease
+    status: state.LeaseStatus
     reservations: tuple[Reservation, ...]
     events: tuple[Event, ...] = ()
     status_reason: str | None = None
@@ -94,7 +94,7 @@ class Lease:
     def has_started(self) -> bool:
         """Return whether anything in it was started, or should have been."""
         return any(
-            reservation.status != state.Reservation.PENDING
+            reservation.status != state.ReservationStatus.PENDING
             for reservation in self.reservations
         )
 
@@ -137,7 +137,7 @@ def list_leases(
     return _load(connection, query)
 
 
-def list_by_status(connection: sa.Connection, status: state.Lease) -> list[Lease]:
+def list_by_status(connection: sa.Connection, status: state.LeaseStatus) -> list[Lease]:
     """Return the leases in a state, oldest first."""
     return _load(
         connection, sa.select(models.Lease).where(models.Lease.status == status)
@@ -181,7 +181,7 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
             row.user_id,
             row.project_id,
             Interval(row.start_date, row.end_date),
-            state.Lease(row.status),
+            state.LeaseStatus(row.status),
             tuple(reservations.get(row.id, ())),
             tuple(events.get(row.id, ())),
             row.status_reason,
@@ -229,7 +229,7 @@ def _reservations(
                 row.affinity,
                 row.resource_properties,
             ),
-            state.Reservation(row.status),
+            state.ReservationStatus(row.status),
             row.lacks,
             row.resources_changed,
             row.created_at,
@@ -255,7 +255,7 @@ def event_of(row: Any) -> Event:
         row.lease_id,
         state.EventType(row.event_type),
         row.time,
-        state.Event(row.status),
+        state.EventStatus(row.status),
         row.created_at,
         row.updated_at,
     )
@@ -345,8 +345,8 @@ def _update(connection: sa.Connection, lease_id: str, **values: object) -> None:
 def move(
     connection: sa.Connection,
     lease_id: str,
-    target: state.Lease,
-    sources: Iterable[state.Lease],
+    target: state.LeaseStatus,
+    sources: Iterable[state.LeaseStatus],
 ) -> bool:
     """Move a lease from any of several states to another; return whether it moved."""
     table = models.Lease
@@ -358,7 +358,10 @@ def move(
 
 
 def set_reservation_status(
-    connection: sa.Connection, lease_id: str, status: state.Reservation, *only: str
+    connection: sa.Connection,
+    lease_id: str,
+    status: state.ReservationStatus,
+    *only: str,
 ) -> None:
     """Set the status of the named reservations of a lease, or of all of them."""
     table = models.Reservation
@@ -382,7 +385,10 @@ def set_condition(connection: sa.Connection, reservation: Reservation) -> None:
 
 
 def set_trouble(
-    connection: sa.Connection, lease_id: str, reason: str | None, *only: state.Lease
+    connection: sa.Connection,
+    lease_id: str,
+    reason: str | None,
+    *only: state.LeaseStatus,
 ) -> None:
     """Store why a lease is not as it should be; None if it is.
 
@@ -395,7 +401,9 @@ def set_trouble(
     connection.execute(statement.values(status_reason=reason))
 
 
-def list_troubles(connection: sa.Connection, status: state.Lease) -> dict[str, str]:
+def list_troubles(
+    connection: sa.Connection, status: state.LeaseStatus
+) -> dict[str, str]:
     """Return why leases in a state are not as they should be, keyed by lease id."""
     table = models.Lease
     query = sa.select(table.id, table.status_reason)

@@ -51,12 +51,12 @@ DAY = 24 * HOUR
 SMALL = Size(1, 512, 5)
 RULES = Rules()
 # What the start, the end and the reservations of a lease may be in each of its states.
-SETTLED: dict[state.Lease, tuple[set[str], set[str], set[str]]] = {
-    state.Lease.PENDING: ({"UNDONE"}, {"UNDONE"}, {"pending"}),
-    state.Lease.ACTIVE: ({"DONE"}, {"UNDONE"}, {"active"}),
+SETTLED: dict[state.LeaseStatus, tuple[set[str], set[str], set[str]]] = {
+    state.LeaseStatus.PENDING: ({"UNDONE"}, {"UNDONE"}, {"pending"}),
+    state.LeaseStatus.ACTIVE: ({"DONE"}, {"UNDONE"}, {"active"}),
     # One that never started ends, too.
-    state.Lease.TERMINATED: ({"DONE", "ERROR"}, {"DONE"}, {"deleted"}),
-    state.Lease.ERROR: ({"DONE", "ERROR"}, {"UNDONE", "ERROR"}, {"error"}),
+    state.LeaseStatus.TERMINATED: ({"DONE", "ERROR"}, {"DONE"}, {"deleted"}),
+    state.LeaseStatus.ERROR: ({"DONE", "ERROR"}, {"UNDONE", "ERROR"}, {"error"}),
 }
 
 
@@ -331,7 +331,7 @@ class Cloud:
             lambda connection: leases.get(connection, lease_id)
         )
 
-    def status(self, lease_id: str) -> state.Lease:
+    def status(self, lease_id: str) -> state.LeaseStatus:
         return self.lease(lease_id).status
 
     def events(self, lease_id: str) -> dict[str, str]:
@@ -366,13 +366,13 @@ class Cloud:
             assert_settled(lease)
             slots = self.slots_by_name(lease)
             for each in lease.reservations:
-                if each.status == state.Reservation.DELETED:
+                if each.status == state.ReservationStatus.DELETED:
                     continue
                 classes.add(each.resource_class)
-                if each.status == state.Reservation.ERROR:
+                if each.status == state.ReservationStatus.ERROR:
                     # Whatever existed when it failed stays until the lease ends.
                     unknown.add(each.resource_class)
-                if each.status == state.Reservation.ACTIVE:
+                if each.status == state.ReservationStatus.ACTIVE:
                     inventories[each.resource_class] = slots[each.id]
         assert self.classes() == classes
         found = self.inventories()

@@ -419,7 +419,7 @@ def test_a_lease_with_a_bug_does_not_hold_up_the_others(
         # What was begun is continued once it is thought to be abandoned.
         cloud.run_due(advance=LONG / 3)
         found = [cloud.status(lease) for lease in leases]
-        assert found.count(state.Lease.ACTIVE) == started
+        assert found.count(state.LeaseStatus.ACTIVE) == started
     cloud.assert_consistent()
     # These bugs are wanted.
     caplog.clear()

@@ -86,7 +86,7 @@ def test_leases_are_read_however_many_there_are(cloud: Cloud) -> None:
         return (
             leases.list_leases(connection, "blue"),
             leases.list_unended(connection, cloud.clock.now()),
-            leases.list_by_status(connection, state.Lease.ACTIVE),
+            leases.list_by_status(connection, state.LeaseStatus.ACTIVE),
         )
 
     over = cloud.order(1, start=TODAY, hours=1)
@@ -478,15 +478,15 @@ def keep_servers(call: str) -> None:
         raise Answered(204)
 
 
-BUSY = [each for each in state.Lease if each not in state.STABLE]
+BUSY = [each for each in state.LeaseStatus if each not in state.STABLE]
 
 
 @pytest.mark.parametrize("status", BUSY)
-def test_one_operation_at_a_time(cloud: Cloud, status: state.Lease) -> None:
+def test_one_operation_at_a_time(cloud: Cloud, status: state.LeaseStatus) -> None:
     lease = cloud.order(3)
 
     def begin(connection: sa.Connection) -> Claim:
-        leases.move(connection, lease, status, [state.Lease.PENDING])
+        leases.move(connection, lease, status, [state.LeaseStatus.PENDING])
         subject = leases.subject(lease)
         return execution.begin(connection, cloud.world, subject, "work")
 

@@ -140,7 +140,7 @@ class Leases(RuleBasedStateMachine):
         held = self.held
         self.cloud.run_due(advance=hours * HOUR)
         for lease in started:
-            if self.cloud.status(lease.id) == state.Lease.TERMINATED:
+            if self.cloud.status(lease.id) == state.LeaseStatus.TERMINATED:
                 self.remember(lease, held)
 
     def remember(self, lease: Lease, held: dict[str, list[int]]) -> None:
@@ -152,14 +152,14 @@ class Leases(RuleBasedStateMachine):
     def delete(self, number: int) -> None:
         lease = self.pick(number)
         if lease:
-            if lease.status == state.Lease.ACTIVE:
+            if lease.status == state.LeaseStatus.ACTIVE:
                 self.remember(lease, self.held)
             termination.delete(self.cloud.world, lease.id)
 
     @rule(number=PICKS, hours=HOURS)
     def prolong(self, number: int, hours: int) -> None:
         lease = self.pick(number)
-        if not lease or lease.status == state.Lease.TERMINATED:
+        if not lease or lease.status == state.LeaseStatus.TERMINATED:
             return
         (reservation,) = lease.reservations
         held = self.cloud.slots(lease.id)
@@ -174,13 +174,13 @@ class Leases(RuleBasedStateMachine):
             assert self.cloud.slots(lease.id) == held
             return
         assert self.cloud.lease(lease.id).interval == interval
-        if same or lease.status == state.Lease.ACTIVE:
+        if same or lease.status == state.LeaseStatus.ACTIVE:
             assert sorted(self.cloud.slots(lease.id)) == sorted(held)
 
     @rule(number=PICKS, more=st.integers(1, 3))
     def grow(self, number: int, more: int) -> None:
         lease = self.pick(number)
-        if not lease or lease.status == state.Lease.TERMINATED:
+        if not lease or lease.status == state.LeaseStatus.TERMINATED:
             return
         (reservation,) = lease.reservations
         amount = reservation.wish.amount + more
@@ -196,7 +196,7 @@ class Leases(RuleBasedStateMachine):
             return
         after = self.cloud.slots(lease.id)
         assert len(after) == amount
-        if lease.status == state.Lease.ACTIVE:
+        if lease.status == state.LeaseStatus.ACTIVE:
             assert all(after.count(host) >= before.count(host) for host in (1, 2))
 
     @invariant()
@@ -210,13 +210,13 @@ class Leases(RuleBasedStateMachine):
     def every_lease_is_where_it_should_be(self) -> None:
         for lease in self.all():
             if self.now < lease.interval.start:
-                assert lease.status == state.Lease.PENDING
+                assert lease.status == state.LeaseStatus.PENDING
             elif self.now < lease.interval.end:
-                assert lease.status == state.Lease.ACTIVE
+                assert lease.status == state.LeaseStatus.ACTIVE
             else:
-                assert lease.status == state.Lease.TERMINATED
+                assert lease.status == state.LeaseStatus.TERMINATED
             (reservation,) = lease.reservations
-            over = lease.status == state.Lease.TERMINATED
+            over = lease.status == state.LeaseStatus.TERMINATED
             slots = self.cloud.slots(lease.id)
             assert len(slots) == (0 if over else reservation.wish.amount)
             if reservation.wish.affinity is not None and not over:
