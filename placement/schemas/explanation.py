@@ -179,7 +179,7 @@ def _render_figures(figures: Figures) -> Json:
         found["serves_at_largest"] = figures.smaller.serves
     return {
         **_render_constraint(figures.constraint),
-        "text": sentence.text(figures.constraint),
+        "text": figures.constraint.text(),
         "before": figures.before,
         "after": figures.after,
         **{name: value for name, value in found.items() if value is not None},
@@ -263,8 +263,8 @@ def _render_verdict(verdict: Verdict, met: bool, explanation: Explanation) -> Js
 
 def _render_finding(each: Finding, explanation: Explanation) -> Json:
     document: Json = {"id": each.constraint.id}
-    if each.needs is not None:
-        document["needs"] = each.needs
+    if each.constraint.needs is not None:
+        document["needs"] = each.constraint.needs
     if each.provider:
         document["has"] = each.has
         document["provider"] = each.provider.uuid

@@ -254,7 +254,7 @@ def room_left(brute: relaxed.BruteForce, reason: Reason) -> str:
     ]
     most, in_all = max(map(max, free)), max(map(sum, free))
     said = f"less than {amount} {name} free on one provider"
-    said += f"{sentence.group_of(suffix)} ({most} at most"
+    said += f"{constraint.group_of(suffix)} ({most} at most"
     return f"{said}; {in_all} for one host in all" if in_all > most else said
 
 

@@ -1,20 +1,44 @@
-"""A request as a list of constraints, and the requests without some of them."""
+"""The constraints of a request: what each means for a host, and its words.
+
+All that a kind of constraint is stands in its class: which parts of a request it is
+about, what a provider must have, and how that is said. The request without it is made
+by ``relaxation``.
+"""
+
+# The methods of a kind are those of ``Constraint``, which says what they return.
+# ruff: noqa: D102
 
 import dataclasses
-import functools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeAlias
 
+from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
-from placement.model.tree import Snapshot
+from placement.model.tree import Provider, Tree
 
 Value: TypeAlias = str | int | tuple[str, ...] | None
+# What is needed, or what is there, in the form for a document.
+Shown: TypeAlias = Any
 
 # The kinds that are about the root of a tree, and those about all groups together.
 OF_ROOT = ("root_required", "root_forbidden")
 OF_ALL = ("together", "isolate", "same_subtree")
 # The kinds that are about an amount of a class.
 OF_AMOUNT = ("unit", "room")
+# How many groups are named.
+MOST_NAMED = 5
+
+
+def joined(words: Sequence[str], last: str = "and") -> str:
+    """Join words as in speech: a, b and c."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def group_of(suffix: str | None) -> str:
+    """Return the phrase that names a group at the end of a clause, if it has a name."""
+    return f" for group {suffix}" if suffix else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,10 +46,15 @@ class Constraint:
     """One thing that a request asks for.
 
     ``suffix`` belongs to the group that asks for it; None stands for all groups.
-    ``value`` is a name, an amount, or several names of which one will do.
+    ``value`` is a name, an amount, or several names of which one will do. It
+    ``forbids`` what it names, or requires it. It ``is_testable`` if one look at the
+    providers of a host shows whether the host lacks what it names.
     """
 
-    kind: str
+    kind: ClassVar[str] = ""
+    forbids: ClassVar[bool] = False
+    is_testable: ClassVar[bool] = False
+
     suffix: str | None
     value: Value
     resource_class: str | None = None
@@ -41,9 +70,428 @@ class Constraint:
         name = f"{self.kind}{self.suffix or ''}"
         return name if value is None or self.kind == "together" else f"{name}:{value}"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of which one will do, if it has several."""
+        return self.value if isinstance(self.value, tuple) else ()
 
-# Constraints as bits, by their place in the list.
-Set: TypeAlias = int
+    @property
+    def needs(self) -> Shown:
+        """What is needed."""
+        return f"!{self.value}" if self.forbids else self.value
+
+    @property
+    def group(self) -> str:
+        """The phrase that names its group, if the group has a name."""
+        return group_of(self.suffix)
+
+    @property
+    def serves(self) -> str:
+        """The verb of a provider that serves its group."""
+        return f"serves group {self.suffix}" if self.suffix else "serves"
+
+    def text(self) -> str:
+        """Return it as a sentence without a full stop."""
+        raise NotImplementedError
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        """Return what hosts that it keeps out lack, as a predicate.
+
+        :param classes: those that one provider would have to have
+        """
+        raise NotImplementedError
+
+    def thing(self) -> str:
+        """Return what to do without if it is left out, if that is a thing."""
+        return ""
+
+    def instead(self) -> str:
+        """Return what it means to leave it out, if that is no thing."""
+        return f"do without {self.thing()}"
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        """Return whether a provider has what it names."""
+        raise NotImplementedError
+
+    def lacks(
+        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
+    ) -> bool:
+        """Return whether a host lacks what it names.
+
+        :param reach: the providers of the tree, and those that share with it
+        :param classes: those that one provider would have to have
+        """
+        return not any(self.meets(each, classes) for each in reach)
+
+    def has(self, provider: Provider) -> Shown:
+        """Return what a provider that does not meet it has instead."""
+        return self.value if self.forbids else None
+
+    def inventory_of(self, provider: Provider) -> InventoryUsage | None:
+        """Return the inventory of a provider that its amount is about, if any."""
+        if self.kind not in OF_AMOUNT:
+            return None
+        return provider.inventories.get(self.resource_class or "")
+
+
+class RootRequired(Constraint):
+    """``root_required``: the root has a trait."""
+
+    __slots__ = ()
+    kind = "root_required"
+
+    def text(self) -> str:
+        return f"the host itself has {self.value}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return f"{_lack(plural)} {self.value}"
+
+    def thing(self) -> str:
+        return str(self.value)
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        return self.value in provider.traits
+
+    def has(self, provider: Provider) -> Shown:
+        return []
+
+
+class TraitForbidden(Constraint):
+    """``required=!``: no provider of the group has a trait."""
+
+    __slots__ = ()
+    kind = "forbidden"
+    forbids = True
+    is_testable = True
+
+    def text(self) -> str:
+        return f"no provider that {self.serves} has {self.value}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return f"{_have(plural)} {self.value}, which is forbidden{self.group}"
+
+    def instead(self) -> str:
+        return f"put up with {self.value}{self.group}"
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        return self.value not in provider.traits
+
+    def lacks(
+        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
+    ) -> bool:
+        return not all(self.meets(each, classes) for each in tree.members)
+
+
+class RootForbidden(TraitForbidden):
+    """``root_required=!``: the root does not have a trait."""
+
+    __slots__ = ()
+    kind = "root_forbidden"
+    is_testable = False
+
+    def text(self) -> str:
+        return f"the host itself does not have {self.value}"
+
+
+class HasInventory(Constraint):
+    """``resources``: there is inventory of a class."""
+
+    __slots__ = ()
+    kind = "inventory"
+    is_testable = True
+
+    def text(self) -> str:
+        return f"there is {self.thing()}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        provider = "provider with " if len(classes) > 1 else ""
+        return f"{_have(plural)} no {provider}{joined(classes)}{self.group}"
+
+    def thing(self) -> str:
+        return f"{self.resource_class}{self.group}"
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        return provider.inventories.keys() >= set(classes)
+
+    def has(self, provider: Provider) -> Shown:
+        return sorted(provider.inventories)
+
+
+class InTree(Constraint):
+    """``in_tree``: the provider is in the tree of another."""
+
+    __slots__ = ()
+    kind = "in_tree"
+    is_testable = True
+
+    def text(self) -> str:
+        return f"what {self.serves} is in the tree of {self.value}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        belong = "belong" if plural else "belongs"
+        return f"{belong} to another tree than that of {self.value}{self.group}"
+
+    def instead(self) -> str:
+        return f"look at all hosts, not only that of {self.value}{self.group}"
+
+    def lacks(
+        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
+    ) -> bool:
+        return all(each.uuid != self.value for each in tree.members)
+
+    def has(self, provider: Provider) -> Shown:
+        return provider.root_uuid
+
+
+class MemberOf(Constraint):
+    """``member_of``: the provider is in one of some aggregates."""
+
+    __slots__ = ()
+    kind = "member_of"
+    is_testable = True
+
+    def text(self) -> str:
+        return f"what {self.serves} is in aggregate {joined(self.names, 'or')}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        outside = f"aggregate {self.names[0]}"
+        if len(self.names) > 1:
+            outside = f"the {len(self.names)} aggregates that were named"
+        return f"{_are(plural)} outside {outside}{self.group}"
+
+    def instead(self) -> str:
+        named = "aggregate" if len(self.names) == 1 else "aggregates"
+        return f"look outside {named} {joined(self.names)}{self.group}"
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        return not provider.aggregates.isdisjoint(self.names)
+
+    def has(self, provider: Provider) -> Shown:
+        return sorted(provider.aggregates)
+
+
+class NotMemberOf(Constraint):
+    """``member_of=!``: the provider is not in an aggregate, nor is the root."""
+
+    __slots__ = ()
+    kind = "not_member_of"
+    forbids = True
+    is_testable = True
+
+    def text(self) -> str:
+        return f"what {self.serves} is not in aggregate {self.value}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return (
+            f"{_are(plural)} in aggregate {self.value}, which is ruled out{self.group}"
+        )
+
+    def instead(self) -> str:
+        return f"look in aggregate {self.value} as well{self.group}"
+
+    def lacks(
+        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
+    ) -> bool:
+        return self.value in tree.root.aggregates
+
+
+class TraitRequired(Constraint):
+    """``required``: a provider has one of some traits."""
+
+    __slots__ = ()
+    kind = "required"
+    is_testable = True
+
+    def text(self) -> str:
+        return f"one provider that {self.serves} has {joined(self.names, 'or')}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        if self.suffix:
+            return f"{_have(plural)} no provider with {self.thing()}"
+        if len(self.names) == 1:
+            return f"{_lack(plural)} {self.names[0]}"
+        return f"{_have(plural)} none of {joined(self.names)}"
+
+    def thing(self) -> str:
+        return f"{joined(self.names, 'or')}{self.group}"
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        return not provider.traits.isdisjoint(self.names)
+
+    def has(self, provider: Provider) -> Shown:
+        return []
+
+
+class _Amount(Constraint):
+    """A constraint on an amount of a class."""
+
+    __slots__ = ()
+    is_testable = True
+
+    @property
+    def amount(self) -> int:
+        """How much is asked for."""
+        return int(str(self.value))
+
+    @property
+    def said(self) -> str:
+        """The amount and its class."""
+        return f"{self.value} {self.resource_class}"
+
+    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+        inventory = self.inventory_of(provider)
+        return inventory is not None and self.is_met_by(inventory)
+
+    def is_met_by(self, inventory: InventoryUsage) -> bool:
+        """Return whether an inventory has the amount, as far as this is about it."""
+        raise NotImplementedError
+
+
+class Unit(_Amount):
+    """``resources``: one consumer may have an amount of a class."""
+
+    __slots__ = ()
+    kind = "unit"
+
+    def text(self) -> str:
+        return f"one consumer may have {self.said}{self.group}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        refuse = "refuse" if plural else "refuses"
+        return f"{refuse} {self.said} to one consumer{self.group}"
+
+    def instead(self) -> str:
+        return f"let one consumer have {self.said}{self.group}"
+
+    def is_met_by(self, inventory: InventoryUsage) -> bool:
+        return inventory.suits(self.amount)
+
+    def has(self, provider: Provider) -> Shown:
+        inventory = self.inventory_of(provider)
+        names = ("min_unit", "max_unit", "step_size")
+        return inventory and {name: getattr(inventory, name) for name in names}
+
+
+class Room(_Amount):
+    """``resources``: an amount of a class is free."""
+
+    __slots__ = ()
+    kind = "room"
+
+    def text(self) -> str:
+        are = "is" if self.value == 1 else "are"
+        return f"{self.said} {are} free on one provider{self.group}"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return f"{_have(plural)} less than {self.said} free on one provider{self.group}"
+
+    def instead(self) -> str:
+        if self.suffix:
+            # Room alone may not do for what several groups take together.
+            return f"count {self.said}{self.group} as nothing"
+        return f"make room for {self.said}"
+
+    def is_met_by(self, inventory: InventoryUsage) -> bool:
+        return inventory.holds(self.amount)
+
+    def has(self, provider: Provider) -> Shown:
+        inventory = self.inventory_of(provider)
+        return max(0, inventory.free) if inventory else 0
+
+
+class _OfGroups(Constraint):
+    """A constraint on groups, given by their suffixes."""
+
+    __slots__ = ()
+
+    @property
+    def groups(self) -> str:
+        """The names of the groups as a phrase: groups 1 and 2."""
+        named = [suffix or "without suffix" for suffix in self.names]
+        if len(named) > MOST_NAMED:
+            named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} more"]
+        return f"group {named[0]}" if len(named) == 1 else f"groups {joined(named)}"
+
+
+class Together(_OfGroups):
+    """Several groups: one host serves all of them."""
+
+    __slots__ = ()
+    kind = "together"
+
+    def text(self) -> str:
+        return f"one host serves {self.groups} at the same time"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return f"cannot serve {self.groups} at the same time"
+
+    def instead(self) -> str:
+        return f"ask for {self.groups} one by one"
+
+
+class Isolate(Constraint):
+    """``group_policy=isolate``: each group with a suffix has its own provider."""
+
+    __slots__ = ()
+    kind = "isolate"
+
+    def text(self) -> str:
+        return "each group with a suffix has a provider of its own"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return "cannot give each group a provider of its own"
+
+    def instead(self) -> str:
+        return "let groups share a provider (group_policy=none)"
+
+
+class SameSubtree(_OfGroups):
+    """``same_subtree``: some groups are served below one provider."""
+
+    __slots__ = ()
+    kind = "same_subtree"
+
+    def text(self) -> str:
+        return f"{self.groups} are served from one subtree"
+
+    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+        return f"cannot serve {self.groups} from one subtree"
+
+    def instead(self) -> str:
+        return f"do not ask for {self.groups} in one subtree"
+
+
+# All kinds. Where several could be to blame, the earliest here is.
+TO_BLAME = tuple(
+    each.kind
+    for each in (
+        SameSubtree,
+        Isolate,
+        Together,
+        Room,
+        Unit,
+        TraitForbidden,
+        NotMemberOf,
+        MemberOf,
+        TraitRequired,
+        InTree,
+        RootForbidden,
+        RootRequired,
+        HasInventory,
+    )
+)
+
+
+def _have(plural: bool) -> str:
+    return "have" if plural else "has"
+
+
+def _lack(plural: bool) -> str:
+    return "lack" if plural else "lacks"
+
+
+def _are(plural: bool) -> str:
+    return "are" if plural else "is"
 
 
 def constraints_of(request: Request) -> tuple[Constraint, ...]:
@@ -90,217 +538,34 @@ def weight(some: Iterable[Constraint]) -> int:
 
 def _of_root(request: Request) -> Iterator[Constraint]:
     for name in sorted(request.root_required):
-        yield Constraint("root_required", None, name)
+        yield RootRequired(None, name)
     for name in sorted(request.root_forbidden):
-        yield Constraint("root_forbidden", None, name)
+        yield RootForbidden(None, name)
 
 
 def _of_group(group: Group) -> Iterator[Constraint]:
-    of = functools.partial(Constraint, suffix=group.suffix)
+    suffix = group.suffix
     for name in group.resources:
-        yield of("inventory", value=name, resource_class=name)
+        yield HasInventory(suffix, name, name)
     if group.in_tree is not None:
-        yield of("in_tree", value=group.in_tree)
+        yield InTree(suffix, group.in_tree)
     for one_of in group.member_of:
-        yield of("member_of", value=tuple(sorted(one_of)))
+        yield MemberOf(suffix, tuple(sorted(one_of)))
     for aggregate in sorted(group.not_member_of):
-        yield of("not_member_of", value=aggregate)
+        yield NotMemberOf(suffix, aggregate)
     for one_of in group.required:
-        yield of("required", value=tuple(sorted(one_of)))
+        yield TraitRequired(suffix, tuple(sorted(one_of)))
     for name in sorted(group.forbidden):
-        yield of("forbidden", value=name)
-    for kind in OF_AMOUNT:
+        yield TraitForbidden(suffix, name)
+    for kind in (Unit, Room):
         for name, amount in group.resources.items():
-            yield of(kind, value=amount, resource_class=name)
+            yield kind(suffix, amount, name)
 
 
 def _of_all(request: Request) -> Iterator[Constraint]:
     if len(request.groups) > 1:
-        suffixes = tuple(group.suffix for group in request.groups)
-        yield Constraint("together", None, suffixes)
+        yield Together(None, tuple(group.suffix for group in request.groups))
     if request.isolate:
-        yield Constraint("isolate", None, None)
+        yield Isolate(None, None)
     for names in request.same_subtree:
-        yield Constraint("same_subtree", None, tuple(sorted(names)))
-
-
-class Relaxations:
-    """A request, and what it becomes when constraints are left out."""
-
-    def __init__(self, request: Request, snapshot: Snapshot) -> None:
-        self.request = request
-        self.constraints = constraints_of(request)
-        self.all: Set = (1 << len(self.constraints)) - 1
-        self._bits = {each: 1 << at for at, each in enumerate(self.constraints)}
-        self._tree_by_uuid = snapshot.tree_by_uuid
-        self._of_kind: dict[str, Set] = {}
-        for each, bit in self._bits.items():
-            self._of_kind[each.kind] = self._of_kind.get(each.kind, 0) | bit
-        self.of_root = self.of_kinds(*OF_ROOT)
-        self.of_all = self.of_kinds(*OF_ALL)
-        self.inventories = self.of_kinds("inventory")
-        self._of_group = dict.fromkeys((group.suffix for group in request.groups), 0)
-        for each, bit in self._bits.items():
-            if each.suffix is not None:
-                self._of_group[each.suffix] |= bit
-        self._amounts = {
-            (each.kind, each.suffix, each.resource_class): bit
-            for each, bit in self._bits.items()
-        }
-        # Made once, because most groups ask for most of the same.
-        self._set_of = {each: frozenset(_names(each)) for each in self.constraints}
-        self._groups: dict[tuple[str, Set], Group] = {}
-
-    def of_kinds(self, *kinds: str) -> Set:
-        """Return the constraints of some kinds."""
-        return sum(self._of_kind.get(kind, 0) for kind in kinds)
-
-    def bit(self, constraint: Constraint) -> Set:
-        """Return the set of one constraint."""
-        return self._bits[constraint]
-
-    def of_group(self, suffix: str) -> Set:
-        """Return the constraints of a group."""
-        return self._of_group[suffix]
-
-    def inventories_of(self, suffix: str) -> Set:
-        """Return the constraints of a group that name its resource classes."""
-        return self.inventories & self._of_group[suffix]
-
-    def listed(self, some: Set) -> tuple[Constraint, ...]:
-        """Return the constraints of a set, in their order."""
-        # Found in a string, which takes no arithmetic on thousands of bits.
-        bits = f"{some:b}"[::-1]
-        constraints, found = self.constraints, []
-        at = bits.find("1")
-        while at >= 0:
-            found.append(constraints[at])
-            at = bits.find("1", at + 1)
-        return tuple(found)
-
-    def requests(self, kept: Set) -> tuple[Request, ...]:
-        """Return the requests that keep only some of the constraints.
-
-        There are several if the groups need not be served together.
-        """
-        if kept == self.all:
-            return (self.request,)
-        names = [group.suffix for group in self.request.groups]
-        together = self._kept("together", kept) or len(names) == 1
-        if not together:
-            return tuple(self.of_one(name, kept) for name in names)
-        return (
-            dataclasses.replace(
-                self._of_groups(names, kept),
-                isolate=bool(self._kept("isolate", kept)),
-                same_subtree=tuple(
-                    frozenset(_names(each)) for each in self._kept("same_subtree", kept)
-                ),
-            ),
-        )
-
-    def of_one(self, suffix: str, kept: Set) -> Request:
-        """Return the request for one group alone, with only some of the constraints."""
-        return self._of_groups([suffix], kept)
-
-    def essence(self, kept: Set) -> Set:
-        """Return a set without the constraints that mean nothing without others."""
-        essence = self._essence(kept, self.all)
-        if len(self.request.groups) > 1 and not self._kept("together", kept):
-            essence &= ~self.of_all
-        return essence
-
-    def unimplied(self, unmet: Set) -> Set:
-        """Return a set without the amounts of classes whose inventory is in it."""
-        return unmet & self._without_amounts(unmet & self.inventories)
-
-    def _without_amounts(self, inventories: Set) -> Set:
-        return self.all & ~sum(
-            self.about(kind, each)
-            for each in self.listed(inventories)
-            for kind in OF_AMOUNT
-        )
-
-    def essence_of_one(self, suffix: str, kept: Set) -> Set:
-        """Return the essence of the constraints on one group and on roots."""
-        return self._essence(kept, self.of_root | self._of_group[suffix])
-
-    def _essence(self, kept: Set, among: Set) -> Set:
-        kept &= among
-        return kept & self._without_amounts(self.inventories & among & ~kept)
-
-    def of_none(self, kept: Set) -> Request:
-        """Return the request for roots alone, without any group."""
-        return self._of_groups([], kept)
-
-    def bare(self, constraint: Constraint) -> Set:
-        """Return a constraint with those that it needs to mean anything."""
-        bare = self._bits[constraint]
-        if constraint.kind in OF_AMOUNT:
-            bare |= self.about("inventory", constraint)
-        return bare
-
-    def about(self, kind: str, like: Constraint) -> Set:
-        """Return the constraint of a kind on the same class of the same group."""
-        return self._amounts[kind, like.suffix, like.resource_class]
-
-    def _kept(self, kind: str, kept: Set) -> tuple[Constraint, ...]:
-        return self.listed(kept & self.of_kinds(kind))
-
-    def _of_groups(self, suffixes: Sequence[str], kept: Set) -> Request:
-        return Request(
-            groups=tuple(
-                self._relaxed(group, kept & self._of_group[group.suffix])
-                for group in self.request.groups
-                if group.suffix in suffixes
-            ),
-            root_required=self._values("root_required", kept),
-            root_forbidden=self._values("root_forbidden", kept),
-            nested=self.request.nested,
-        )
-
-    def _relaxed(self, group: Group, kept: Set) -> Group:
-        known = self._groups.get((group.suffix, kept))
-        if known is None:
-            known = self._relax(group, kept)
-            self._groups[group.suffix, kept] = known
-        return known
-
-    def _relax(self, group: Group, kept: Set) -> Group:
-        if kept == self._of_group[group.suffix]:
-            return group
-        asked = self._classes("inventory", kept)
-        in_tree = group.in_tree if self._values("in_tree", kept) else None
-        if not group.resources and in_tree in self._tree_by_uuid:
-            # It had no effect to begin with.
-            in_tree = None
-        return Group(
-            suffix=group.suffix,
-            resources={
-                name: amount
-                for name, amount in group.resources.items()
-                if name in asked
-            },
-            required=self._sets("required", kept),
-            forbidden=self._values("forbidden", kept),
-            member_of=self._sets("member_of", kept),
-            not_member_of=self._values("not_member_of", kept),
-            in_tree=in_tree,
-            # A group that asks for nothing to be found gains nothing from asking less.
-            relaxed=bool(group.resources or group.required or group.member_of),
-            any_unit=asked - self._classes("unit", kept),
-            no_room=asked - self._classes("room", kept),
-        )
-
-    def _values(self, kind: str, kept: Set) -> frozenset[str]:
-        return frozenset(str(each.value) for each in self._kept(kind, kept))
-
-    def _classes(self, kind: str, kept: Set) -> frozenset[str]:
-        return frozenset(str(each.resource_class) for each in self._kept(kind, kept))
-
-    def _sets(self, kind: str, kept: Set) -> tuple[frozenset[str], ...]:
-        return tuple([self._set_of[each] for each in self._kept(kind, kept)])
-
-
-def _names(constraint: Constraint) -> tuple[str, ...]:
-    return constraint.value if isinstance(constraint.value, tuple) else ()
+        yield SameSubtree(None, tuple(sorted(names)))

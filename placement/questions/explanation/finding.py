@@ -3,15 +3,13 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider, Tree
-from placement.questions.explanation.constraint import OF_AMOUNT, OF_ROOT, Constraint
+from placement.questions.explanation.constraint import OF_ROOT, Constraint, Shown
 from placement.questions.explanation.survey import Survey
 
-# What is needed, or what is there, in the form for a document.
-Shown: TypeAlias = Any
 # How many of the constraints of a group, given by suffix, a provider meets.
 Met: TypeAlias = Counter[tuple[str | None, Provider]]
 
@@ -24,7 +22,6 @@ class Finding:
     """
 
     constraint: Constraint
-    needs: Shown
     has: Shown = None
     provider: Provider | None = None
     inventory: InventoryUsage | None = None
@@ -55,7 +52,7 @@ def judge(asked: Survey, trees: Sequence[Tree]) -> list[dict[Constraint, Verdict
 
 def not_alone(constraint: Constraint) -> Finding:
     """Return the finding for a constraint that each provider meets by itself."""
-    return Finding(constraint, _needs(constraint))
+    return Finding(constraint)
 
 
 def _verdicts(
@@ -80,12 +77,11 @@ def _verdict(
     met_by: Met,
 ) -> Verdict:
     if constraint.kind in OF_ROOT:
-        wanted = constraint.kind == "root_required"
-        if (constraint.value in tree.root.traits) == wanted:
+        if constraint.meets(tree.root, ()):
             return Verdict(constraint, (tree.root,), None)
         return Verdict(constraint, (), _finding(constraint, tree.root))
     if constraint.suffix is None:
-        return Verdict(constraint, (), Finding(constraint, _needs(constraint)))
+        return Verdict(constraint, (), Finding(constraint))
     met = meeting[constraint]
     others = [provider for provider in asked.reach(tree) if provider not in met]
     closest = None
@@ -114,40 +110,10 @@ def _closest(
     return max(providers, key=closeness)
 
 
-def _needs(constraint: Constraint) -> Shown:
-    if constraint.kind in ("forbidden", "not_member_of", "root_forbidden"):
-        return f"!{constraint.value}"
-    if isinstance(constraint.value, tuple):
-        return list(constraint.value)
-    return constraint.value
-
-
 def _finding(constraint: Constraint, provider: Provider) -> Finding:
-    inventory = None
-    if constraint.kind in OF_AMOUNT:
-        inventory = provider.inventories.get(constraint.resource_class or "")
-    has = _has(constraint, provider, inventory)
-    return Finding(constraint, _needs(constraint), has, provider, inventory)
-
-
-def _has(
-    constraint: Constraint, provider: Provider, inventory: InventoryUsage | None
-) -> Shown:
-    value = constraint.value
-    match constraint.kind:
-        case "room":
-            return max(0, inventory.free) if inventory else 0
-        case "unit" if inventory:
-            names = ("min_unit", "max_unit", "step_size")
-            return {name: getattr(inventory, name) for name in names}
-        case "inventory":
-            return sorted(provider.inventories)
-        case "in_tree":
-            return provider.root_uuid
-        case "member_of":
-            return sorted(provider.aggregates)
-        case "forbidden" | "not_member_of" | "root_forbidden":
-            return value
-        case "required" | "root_required":
-            return []
-    return None
+    return Finding(
+        constraint,
+        constraint.has(provider),
+        provider,
+        constraint.inventory_of(provider),
+    )

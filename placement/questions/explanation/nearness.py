@@ -10,32 +10,17 @@ from placement.questions.explanation.alike import Kind
 from placement.questions.explanation.constraint import (
     OF_AMOUNT,
     OF_ROOT,
+    TO_BLAME,
     Constraint,
-    Set,
     weight,
 )
+from placement.questions.explanation.relaxation import Set
 from placement.questions.explanation.survey import Deadline, Survey
 
 # The most constraints to blame beside those that a host misses by themselves.
 MOST_BLAMED = 4
 # Of how many kinds it is found out at first, and at least, what they miss.
 FIRST_TO_LEARN = 16
-# Where several kinds of constraints could be to blame, the earliest here is.
-TO_BLAME = (
-    "same_subtree",
-    "isolate",
-    "together",
-    "room",
-    "unit",
-    "forbidden",
-    "not_member_of",
-    "member_of",
-    "required",
-    "in_tree",
-    "root_forbidden",
-    "root_required",
-    "inventory",
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

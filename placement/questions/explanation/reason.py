@@ -8,7 +8,15 @@ from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider, Tree
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
-from placement.questions.explanation.constraint import Constraint, classes_so_far
+from placement.questions.explanation.constraint import (
+    Constraint,
+    HasInventory,
+    InTree,
+    MemberOf,
+    Room,
+    Unit,
+    classes_so_far,
+)
 from placement.questions.explanation.smaller import largest_for
 from placement.questions.explanation.survey import Deadline, Survey
 
@@ -62,34 +70,21 @@ def _reason(asked: Survey, step: Step, deadline: Deadline) -> Reason:
     left = set(after)
     out = [kind for kind in before if kind not in left]
     lacks = _test(asked, constraint)
-    reason = Reason(
-        constraint,
-        survey.count(before),
-        survey.count(out),
-        lacks is None
-        or (
-            all(lacks(kind.example) for kind in out)
-            and not any(lacks(kind.example) for kind in after)
-        ),
-    )
-    if not reason.is_plain:
-        return reason
+    reason = Reason(constraint, survey.count(before), survey.count(out))
+    if lacks and (
+        not all(lacks(kind.example) for kind in out)
+        or any(lacks(kind.example) for kind in after)
+    ):
+        return dataclasses.replace(reason, is_plain=False)
     trees = [tree for kind in out for tree in kind.trees]
-    match constraint.kind:
-        case "room":
+    match constraint:
+        case Room():
             return _with_inventory(reason, asked, trees)
-        case "unit":
-            inventories = [
-                each for tree in trees for each in _inventories(asked, tree, reason)
-            ]
-            return dataclasses.replace(
-                reason,
-                limit=_limit(reason, inventories),
-                smaller=largest_for(asked, constraint, trees, deadline),
-            )
-        case "inventory":
+        case Unit():
+            return _with_limit(reason, asked, trees, deadline)
+        case HasInventory():
             return dataclasses.replace(reason, pool=_pool(asked, constraint, trees))
-        case "in_tree" | "member_of" if lacks:
+        case InTree() | MemberOf() if lacks:
             is_vain = all(lacks(kind.example) for kind in asked.kinds)
             return dataclasses.replace(reason, is_vain=is_vain)
     return reason
@@ -97,44 +92,22 @@ def _reason(asked: Survey, step: Step, deadline: Deadline) -> Reason:
 
 def _test(asked: Survey, constraint: Constraint) -> Test | None:
     """Return a function that says whether a tree lacks what a constraint names."""
-    value, name = constraint.value, constraint.resource_class or ""
-    names = frozenset(value) if isinstance(value, tuple) else frozenset({str(value)})
-    amount = value if isinstance(value, int) else 0
-    trees_by_uuid = asked.snapshot.tree_by_uuid
+    if not constraint.is_testable:
+        # It says no more than that hosts drop out.
+        return None
+    classes = frozenset(classes_so_far(asked.relaxations.constraints, constraint))
+    return lambda tree: constraint.lacks(tree, asked.reach(tree), classes)
 
-    def nowhere(meets: Callable[[Provider], bool]) -> Test:
-        return lambda tree: not any(map(meets, asked.reach(tree)))
 
-    match constraint.kind:
-        case "inventory":
-            classes = set(classes_so_far(asked.relaxations.constraints, constraint))
-            return nowhere(lambda provider: classes <= provider.inventories.keys())
-        case "in_tree":
-            return lambda tree: trees_by_uuid.get(str(value)) is not tree
-        case "member_of":
-            return nowhere(lambda provider: bool(names & provider.aggregates))
-        case "not_member_of":
-            return lambda tree: value in tree.root.aggregates
-        case "required":
-            return nowhere(lambda provider: bool(names & provider.traits))
-        case "forbidden":
-            return lambda tree: any(value in each.traits for each in tree.members)
-        case "unit":
-            return nowhere(
-                lambda provider: (
-                    name in provider.inventories
-                    and provider.inventories[name].suits(amount)
-                )
-            )
-        case "room":
-            return nowhere(
-                lambda provider: (
-                    name in provider.inventories
-                    and provider.inventories[name].holds(amount)
-                )
-            )
-    # What is about roots or all groups says no more than that hosts drop out.
-    return None
+def _with_limit(
+    reason: Reason, asked: Survey, trees: Sequence[Tree], deadline: Deadline
+) -> Reason:
+    inventories = [each for tree in trees for each in _inventories(asked, tree, reason)]
+    return dataclasses.replace(
+        reason,
+        limit=_limit(reason, inventories),
+        smaller=largest_for(asked, reason.constraint, trees, deadline),
+    )
 
 
 def _inventories(asked: Survey, tree: Tree, reason: Reason) -> Iterator[InventoryUsage]:

@@ -11,10 +11,10 @@ from placement.questions.explanation.constraint import (
     OF_AMOUNT,
     OF_ROOT,
     Constraint,
-    Set,
 )
 from placement.questions.explanation.nearness import Host, Nearness
 from placement.questions.explanation.reason import Reason, Step, reasons_of
+from placement.questions.explanation.relaxation import Set
 from placement.questions.explanation.smaller import (
     Offer,
     Target,

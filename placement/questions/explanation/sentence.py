@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import SHARING, Provider
-from placement.questions.explanation.constraint import Constraint, classes_so_far
+from placement.questions.explanation.constraint import (
+    Constraint,
+    classes_so_far,
+    group_of,
+    joined,
+)
 from placement.questions.explanation.finding import Finding, Verdict
 from placement.questions.explanation.reason import Reason
 from placement.questions.explanation.report import QueryChange, Report
@@ -16,120 +21,11 @@ from placement.questions.explanation.smaller import Offer, target_of
 
 # With more reasons than this, the one of the hosts that came furthest is given first.
 MOST_REASONS = 3
-# How many groups are named.
-MOST_NAMED = 5
 
 
 def hosts(count: int) -> str:
     """Return a number of hosts in words."""
     return f"{count} host" if count == 1 else f"{count} hosts"
-
-
-def joined(words: Sequence[str], last: str = "and") -> str:
-    """Join words as in speech: a, b and c."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {last} {words[-1]}"
-
-
-def group_of(suffix: str | None) -> str:
-    """Return the phrase that names a group at the end of a clause, if it has a name."""
-    return f" for group {suffix}" if suffix else ""
-
-
-def _names(constraint: Constraint) -> tuple[str, ...]:
-    return constraint.value if isinstance(constraint.value, tuple) else ()
-
-
-def _groups(constraint: Constraint) -> str:
-    """Return the names of groups as a phrase: groups 1 and 2."""
-    named = [suffix or "without suffix" for suffix in _names(constraint)]
-    if len(named) > MOST_NAMED:
-        named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} more"]
-    return f"group {named[0]}" if len(named) == 1 else f"groups {joined(named)}"
-
-
-def _amount(constraint: Constraint) -> str:
-    return f"{constraint.value} {constraint.resource_class}"
-
-
-def text(constraint: Constraint) -> str:
-    """Return a constraint as a sentence without a full stop."""
-    behind = group_of(constraint.suffix)
-    serves = f"serves group {constraint.suffix}" if constraint.suffix else "serves"
-    names = joined(_names(constraint), "or")
-    match constraint.kind:
-        case "root_required":
-            return f"the host itself has {constraint.value}"
-        case "root_forbidden":
-            return f"the host itself does not have {constraint.value}"
-        case "inventory":
-            return f"there is {constraint.resource_class}{behind}"
-        case "in_tree":
-            return f"what {serves} is in the tree of {constraint.value}"
-        case "member_of":
-            return f"what {serves} is in aggregate {names}"
-        case "not_member_of":
-            return f"what {serves} is not in aggregate {constraint.value}"
-        case "required":
-            return f"one provider that {serves} has {names}"
-        case "forbidden":
-            return f"no provider that {serves} has {constraint.value}"
-        case "unit":
-            return f"one consumer may have {_amount(constraint)}{behind}"
-        case "room":
-            are = "is" if constraint.value == 1 else "are"
-            return f"{_amount(constraint)} {are} free on one provider{behind}"
-        case "together":
-            return f"one host serves {_groups(constraint)} at the same time"
-        case "isolate":
-            return "each group with a suffix has a provider of its own"
-    return f"{_groups(constraint)} are served from one subtree"
-
-
-def _lack(constraint: Constraint, classes: Sequence[str], *, plural: bool) -> str:
-    """Return what hosts that a constraint keeps out lack, as a predicate.
-
-    :param classes: those that one provider would have to have
-    """
-    have, lack, are = ("have", "lack", "are") if plural else ("has", "lacks", "is")
-    behind = group_of(constraint.suffix)
-    names = _names(constraint)
-    match constraint.kind:
-        case "root_required":
-            return f"{lack} {constraint.value}"
-        case "root_forbidden" | "forbidden":
-            return f"{have} {constraint.value}, which is forbidden{behind}"
-        case "inventory":
-            provider = "provider with " if len(classes) > 1 else ""
-            return f"{have} no {provider}{joined(classes)}{behind}"
-        case "in_tree":
-            belong = "belong" if plural else "belongs"
-            return f"{belong} to another tree than that of {constraint.value}{behind}"
-        case "member_of" if len(names) == 1:
-            return f"{are} outside aggregate {names[0]}{behind}"
-        case "member_of":
-            return f"{are} outside the {len(names)} aggregates that were named{behind}"
-        case "not_member_of":
-            return f"{are} in aggregate {constraint.value}, which is ruled out{behind}"
-        case "required" if constraint.suffix:
-            return f"{have} no provider with {joined(names, 'or')}{behind}"
-        case "required" if len(names) == 1:
-            return f"{lack} {names[0]}"
-        case "required":
-            return f"{have} none of {joined(names)}"
-        case "unit":
-            refuse = "refuse" if plural else "refuses"
-            return f"{refuse} {_amount(constraint)} to one consumer{behind}"
-        case "room":
-            return (
-                f"{have} less than {_amount(constraint)} free on one provider{behind}"
-            )
-        case "together":
-            return f"cannot serve {_groups(constraint)} at the same time"
-        case "isolate":
-            return "cannot give each group a provider of its own"
-    return f"cannot serve {_groups(constraint)} from one subtree"
 
 
 def _remark(reason: Reason) -> str:
@@ -146,7 +42,7 @@ def _remark(reason: Reason) -> str:
             said = ["no provider has this UUID"]
         case "member_of" if reason.is_vain:
             said = ["no provider is in any"]
-            if len(_names(reason.constraint)) == 1:
+            if len(reason.constraint.names) == 1:
                 said = ["no provider is in it"]
     return f" ({'; '.join(said)})" if said else ""
 
@@ -226,10 +122,10 @@ def _first(report: Report) -> str:
 
 def _predicate(reason: Reason, report: Report) -> str:
     if not reason.is_plain:
-        return f"cannot serve so that {text(reason.constraint)}"
+        return f"cannot serve so that {reason.constraint.text()}"
     constraints = [each.constraint for each in report.figures]
     classes = classes_so_far(constraints, reason.constraint)
-    lack = _lack(reason.constraint, classes, plural=reason.out > 1)
+    lack = reason.constraint.lack(classes, plural=reason.out > 1)
     return f"{lack}{_remark(reason)}"
 
 
@@ -259,9 +155,9 @@ def _doing_all(dropped: Sequence[Constraint], offer: Offer | None) -> str:
     swaps = offer.swaps if offer else ()
     changed = {(swap.suffix, swap.resource_class) for swap in swaps}
     others = [each for each in dropped if target_of(each) not in changed]
-    without = [one for one in map(_without, others) if one]
+    without = [thing for thing in (each.thing() for each in others) if thing]
     doing = [f"do without {joined(without)}"] if without else []
-    doing += [_doing(each) for each in others if not _without(each)]
+    doing += [each.instead() for each in others if not each.thing()]
     asking = [
         f"{swap.amount} {swap.resource_class} instead of {swap.asked}"
         f"{group_of(swap.suffix)}"
@@ -272,57 +168,16 @@ def _doing_all(dropped: Sequence[Constraint], offer: Offer | None) -> str:
     return joined(doing)
 
 
-def _without(constraint: Constraint) -> str:
-    """Return what to do without if a constraint is left out, if that is a thing."""
-    behind = group_of(constraint.suffix)
-    match constraint.kind:
-        case "root_required":
-            return str(constraint.value)
-        case "required":
-            return f"{joined(_names(constraint), 'or')}{behind}"
-        case "inventory":
-            return f"{constraint.resource_class}{behind}"
-    return ""
-
-
 def _serve(count: int) -> str:
     return f"{hosts(count)} {'serves' if count == 1 else 'serve'}"
-
-
-def _doing(constraint: Constraint) -> str:
-    """Return what it means to leave a constraint out."""
-    behind = group_of(constraint.suffix)
-    names = _names(constraint)
-    match constraint.kind:
-        case "root_forbidden" | "forbidden":
-            return f"put up with {constraint.value}{behind}"
-        case "in_tree":
-            return f"look at all hosts, not only that of {constraint.value}{behind}"
-        case "member_of":
-            named = "aggregate" if len(names) == 1 else "aggregates"
-            return f"look outside {named} {joined(names)}{behind}"
-        case "not_member_of":
-            return f"look in aggregate {constraint.value} as well{behind}"
-        case "unit":
-            return f"let one consumer have {_amount(constraint)}{behind}"
-        case "room" if constraint.suffix:
-            # Room alone may not do for what several groups take together.
-            return f"count {_amount(constraint)}{behind} as nothing"
-        case "room":
-            return f"make room for {_amount(constraint)}"
-        case "together":
-            return f"ask for {_groups(constraint)} one by one"
-        case "isolate":
-            return "let groups share a provider (group_policy=none)"
-    return f"do not ask for {_groups(constraint)} in one subtree"
 
 
 def unmet(verdict: Verdict) -> str:
     """Return what one host lacks, as a predicate, with what it has instead."""
     constraint, closest = verdict.constraint, verdict.closest
     if verdict.meeting or not closest or not closest.provider:
-        return f"cannot serve so that {text(constraint)}"
-    lack = _lack(constraint, [str(constraint.resource_class)], plural=False)
+        return f"cannot serve so that {constraint.text()}"
+    lack = constraint.lack([str(constraint.resource_class)], plural=False)
     return f"{lack}{_closest(closest)}"
 
 

@@ -17,7 +17,12 @@ from placement.model.request import Group, Request
 from placement.model.tree import Tree
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind, kinds_of
-from placement.questions.explanation.constraint import OF_AMOUNT, Constraint, Set
+from placement.questions.explanation.constraint import (
+    OF_AMOUNT,
+    Constraint,
+    HasInventory,
+)
+from placement.questions.explanation.relaxation import Set
 from placement.questions.explanation.survey import Deadline, Smaller, Survey
 
 # A class of a group: suffix and name.
@@ -168,7 +173,7 @@ class _Trade:
         """
         relaxations = self._survey.relaxations
         suffix, name = target
-        like = Constraint("inventory", suffix, name, name)
+        like = HasInventory(suffix, name, name)
         without = sum(relaxations.about(kind, like) for kind in OF_AMOUNT)
         hope = self._survey.hope((target, *self._amounts.items()), self._finder)
         hopes = {}

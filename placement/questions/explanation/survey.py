@@ -8,7 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.questions.explanation.alike import Kind, kinds_of
-from placement.questions.explanation.constraint import Constraint, Relaxations, Set
+from placement.questions.explanation.constraint import Constraint
+from placement.questions.explanation.relaxation import Relaxations, Set
 from placement.search import engine
 
 # How long what must not be left out may take once the time of a report is up, in
