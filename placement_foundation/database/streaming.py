@@ -14,10 +14,11 @@ ROWS = 5_000
 def stream(
     connection: sa.Connection, query: sa.Select[*tuple[Any, ...]]
 ) -> Iterator[Sequence[Any]]:
-    """Return the rows of a query, some at a time.
+    """Yield the rows of a query, some at a time.
 
-    They are to be read to the end before the connection is used again.
+    The query is sent when the first one is read. All are to be read before the
+    connection is used again: MariaDB would drop the rest of them.
     """
     rows = connection.execute(query, execution_options={"yield_per": ROWS})
     storage.before_end(connection, rows.close)
-    return iter(rows)
+    yield from rows
