@@ -92,6 +92,7 @@ def show_query(asked: argparse.Namespace) -> int:
                 "parameters": wanted.parameters,
                 "warnings": wanted.warnings,
                 "problems": wanted.problems,
+                "not_in_query": wanted.beside,
             }
         )
     else:
@@ -258,7 +259,9 @@ def _request(asked: argparse.Namespace) -> Request:
     )
     if wanted.warnings and not asked.lenient:
         raise BadInput(wanted.warnings)
-    complain(f"{PROGRAM}: warning", wanted.warnings)
+    beside = ", ".join(wanted.beside)
+    notes = [f"not part of the query: {beside}"] if beside else []
+    complain(f"{PROGRAM}: warning", [*wanted.warnings, *notes])
     return wanted
 
 

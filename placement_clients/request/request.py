@@ -4,23 +4,21 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-import os_resource_classes
-
 from placement_clients.client import BadRequest, encode_query
+from placement_clients.request import translation
 from placement_clients.request.errors import BadInput
-from placement_clients.request.flavor import Flavor, parse_amount
+from placement_clients.request.flavor import Flavor
 from placement_clients.request.image import Image
+from placement_clients.request.spec import FORBIDDEN, REQUIRED, Spec
 
 LIMIT = 1000
 MIB_PER_GIB = 1024
 
 KEY = re.compile(r"(resources|trait)([a-zA-Z0-9_-]{1,64})?:(.*)", re.DOTALL)
-CUSTOM_CLASS = re.compile(r"CUSTOM_[A-Z0-9_]+")
 # The characters of a trait's name. Others have a meaning in queries.
 TRAIT_NAME = re.compile(r"[A-Za-z0-9_]+")
 GROUP_POLICY = "group_policy"
 POLICIES = ("none", "isolate")
-REQUIRED, FORBIDDEN = "required", "forbidden"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,34 +35,12 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Spec:
-    """One thing that a flavor or an image asks for, and where it is written."""
-
-    kind: str
-    suffix: str
-    name: str
-    value: str
-    origin: str
-
-    @property
-    def objection(self) -> str | None:
-        """Why it has no effect, if that is so."""
-        if self.kind == "resources":
-            if not _is_resource_class(self.name):
-                return f"{self.name!r} is neither a standard nor a custom class"
-            if parse_amount(self.value) is None:
-                return "the amount is not an integer of at least 0"
-        elif self.value not in (REQUIRED, FORBIDDEN):
-            return "the value is neither 'required' nor 'forbidden'"
-        return None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Request:
     """The request to Placement.
 
     ``groups`` are by suffix. ``specs`` are what the flavor and the image ask for,
-    ``warnings`` name those of them that have no effect.
+    ``warnings`` name those of them that have no effect, ``beside`` the extra specs by
+    which Nova chooses a host in other ways than by a query.
     """
 
     groups: Mapping[str, Group]
@@ -73,6 +49,7 @@ class Request:
     limit: int | None = LIMIT
     specs: tuple[Spec, ...] = ()
     warnings: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def required(self) -> frozenset[str]:
@@ -139,7 +116,8 @@ def build(
     :param strict: refuse a request that has warnings or problems
     :raises BadInput: the request is refused
     """
-    specs = [*flavor_specs(flavor), *image_specs(image)]
+    translated, objections = translation.translate(flavor, image)
+    specs = _override([*flavor_specs(flavor), *image_specs(image)], translated)
     policy = flavor.extra_specs.get(GROUP_POLICY)
     accepted = tuple(spec for spec in specs if not spec.objection)
     request = Request(
@@ -147,13 +125,33 @@ def build(
         policy if policy in POLICIES else None,
         limit=limit,
         specs=accepted,
-        warnings=tuple(_warnings(specs, policy)),
+        warnings=(*_warnings(specs, policy), *objections),
+        beside=tuple(translation.list_beside(flavor)),
     )
     for rule in rules:
         request = rule(request)
     if strict and (refused := request.warnings or request.problems):
         raise BadInput(refused)
     return request
+
+
+def _override(specs: list[Spec], translated: Iterable[Spec]) -> list[Spec]:
+    """Return what flavor and image ask for, with what Nova makes of their policies.
+
+    The number of dedicated CPUs is that of the policy; other amounts that a flavor
+    names itself stay.
+    """
+    named = {
+        spec.name for spec in specs if spec.kind == "resources" and not spec.suffix
+    }
+    added = [
+        spec
+        for spec in translated
+        if spec.kind == "trait" or spec.name == "PCPU" or spec.name not in named
+    ]
+    if any(spec.name == "PCPU" for spec in added):
+        specs = [spec for spec in specs if (spec.suffix, spec.name) != ("", "PCPU")]
+    return [*specs, *added]
 
 
 def flavor_specs(flavor: Flavor) -> Iterator[Spec]:
@@ -180,11 +178,6 @@ def refusal(request: Request, exc: BadRequest) -> BadInput:
     origins = [spec.origin for spec in request.specs if spec.name in words]
     named = f"{', '.join(origins)}: " if origins else ""
     return BadInput([f"{named}Placement refuses this: {exc.reason}"])
-
-
-def _is_resource_class(name: str) -> bool:
-    known = name in os_resource_classes.STANDARDS
-    return known or CUSTOM_CLASS.fullmatch(name) is not None
 
 
 def _warnings(specs: Iterable[Spec], policy: str | None) -> Iterator[str]:

@@ -286,6 +286,16 @@ def test_a_query_that_placement_would_refuse_is_shown(desk: Desk) -> None:
     assert status == 0
 
 
+def test_what_is_not_part_of_the_query_is_named_once(desk: Desk) -> None:
+    path = desk.flavor(hw__numa_nodes="2", pci_passthrough__alias="gpu:1")
+    status, _, complaints = desk.run("query", "--flavor", path)
+    assert status == 0
+    assert complaints == (
+        "placement-request: warning: not part of the query: hw:numa_nodes, "
+        "pci_passthrough:alias\n"
+    )
+
+
 @pytest.mark.parametrize("lenient", [[], ["--lenient"]])
 def test_it_is_not_asked(
     desk: Desk, service: Served, way: list[str], lenient: list[str]

@@ -1,5 +1,7 @@
 """The request that is built from a flavor and an image."""
 
+import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -130,7 +132,7 @@ def test_the_limit(limit: int | None, expected: list[str]) -> None:
         ("2/1024/0/0/1024", "", "DISK_GB:1,MEMORY_MB:1024,VCPU:2"),
         ("2/1024/0/0/1025", "", "DISK_GB:2,MEMORY_MB:1024,VCPU:2"),
         ("2/1024/0/0/0", "resources1:VCPU=0", "MEMORY_MB:1024"),
-        ("2/1024/1/0/0", "hw:cpu_policy=dedicated", "DISK_GB:1,MEMORY_MB:1024,VCPU:2"),
+        ("2/1024/1/0/0", "hw:cpu_policy=dedicated", "DISK_GB:1,MEMORY_MB:1024,PCPU:2"),
         ("2/1024/0/0/0", "resources:VCPU=07", "MEMORY_MB:1024,VCPU:7"),
     ],
 )
@@ -462,3 +464,47 @@ def test_the_same_image() -> None:
 def test_a_query_can_be_read_by_anybody() -> None:
     query = build(SMALL, rules=[rule.within_aggregates(["a", "b"])]).query
     assert dict(parse_qsl(query))["member_of"] == "in:a,b"
+
+
+TRANSLATIONS = json.loads(Path(__file__).with_name("translations.json").read_text())
+
+
+@pytest.mark.parametrize("case", TRANSLATIONS, ids=json.dumps)
+def test_what_nova_translates(case: dict[str, Any]) -> None:
+    flavor = Flavor(4, 1024, 10, extra_specs=case.get("flavor", {}))
+    image = Image(case.get("image", {}))
+    if "refused" in case:
+        with pytest.raises(BadInput, match=case["refused"]):
+            build(flavor, image, strict=True)
+        # Without it, the server is as large.
+        asked = build(flavor, image)
+        assert asked.groups[""].resources["VCPU"] == 4
+        return
+    asked = build(flavor, image, strict=True, limit=None)
+    resources = {
+        name: int(amount)
+        for name, _, amount in (
+            each.partition(":") for each in case["resources"].split(",")
+        )
+    }
+    expected = {"DISK_GB": 10, "MEMORY_MB": 1024, **resources}
+    assert asked.groups[""].resources == expected
+    parameters = dict(asked.parameters)
+    assert parameters.get("required", "") == case.get("required", "")
+    assert asked.beside == ()
+
+
+def test_what_nova_decides_otherwise_is_named_and_no_error() -> None:
+    others = {
+        "pci_passthrough:alias": "gpu:1",
+        "accel:device_profile": "fpga",
+        "hw:numa_nodes": "2",
+        "hw:mem_page_size": "large",
+        "aggregate_instance_extra_specs:ssd": "true",
+        "hw:viommu_model": "intel",
+        "hw:locked_memory": "true",
+    }
+    flavor = Flavor(1, 512, 1, extra_specs={**others, "hw:watchdog_action": "reset"})
+    asked = build(flavor, strict=True)
+    assert asked.beside == tuple(sorted(others))
+    assert asked.warnings == ()
