@@ -1,8 +1,10 @@
 """Choosing where consumers go, on clouds small enough to know the answer."""
 
+import itertools
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -13,7 +15,7 @@ from placement.forest.forest import Forest
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING, Tree
 from placement.questions.candidate_query import CandidateQuery
-from placement.questions.placement import choosing
+from placement.questions.placement import choosing, packing
 from placement.questions.placement.choosing import Chosen, Present
 from placement.questions.placement.overlay import Overlay
 from placement.questions.placement.query import (
@@ -195,14 +197,78 @@ def test_at_most_so_many_per_rack() -> None:
     assert chosen.exact
 
 
-def test_overlapping_racks_may_have_room_for_more() -> None:
+@pytest.mark.parametrize("attempt", range(12))
+def test_overlapping_racks_are_filled_as_far_as_they_can_be(attempt: int) -> None:
     cloud = [
         host("a", 8, aggregates=("A", "B")),
         host("b", 8, aggregates=("A",)),
         host("c", 8, aggregates=("B",)),
     ]
-    chosen = choose(cloud, 3, spread=Spread(Domains(("A", "B")), 1))
-    assert 1 <= len(chosen.choices) <= 2
+    for most, expected in ((1, 2), (3, 6)):
+        chosen = choose(cloud, 7, spread=Spread(Domains(("A", "B")), most))
+        assert len(chosen.choices) == expected
+        assert chosen.exact
+        # What is wanted is found, although another order would be refused.
+        enough = choose(cloud, expected, spread=Spread(Domains(("A", "B")), most))
+        assert len(enough.choices) == expected
+
+
+def test_overlapping_racks_that_have_consumers_already() -> None:
+    cloud = [
+        host("a", 8, aggregates=("A", "B")),
+        host("b", 1, aggregates=("A",)),
+        host("c", 8, used=7, aggregates=("B",)),
+    ]
+    spread = Spread(Domains(("A", "B")), 2, ("other",))
+    present = Present({}, {"other": ["b"]})
+    for _ in range(12):
+        chosen = choose(cloud, 3, spread=spread, present=present)
+        assert (len(chosen.choices), chosen.exact) == (2, True)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_packing_is_the_largest_there_is(seed: int) -> None:
+    rng = random.Random(seed)
+    names = [f"d{number}" for number in range(rng.randint(1, 4))]
+    left = {name: rng.randint(0, 3) for name in names}
+    kinds = {
+        tuple(sorted(rng.sample(names, rng.randint(1, len(names))))): rng.randint(0, 3)
+        for _ in range(rng.randint(1, 5))
+    }
+
+    def totals() -> Iterator[int]:
+        for numbers in itertools.product(*(range(room + 1) for room in kinds.values())):
+            counts = dict(zip(kinds, numbers, strict=True))
+            if fits(counts):
+                yield sum(numbers)
+
+    def fits(counts: Mapping[tuple[str, ...], int]) -> bool:
+        taken = Counter[str]()
+        for kind, number in counts.items():
+            taken.update(dict.fromkeys(kind, number))
+        return all(taken[name] <= left[name] for name in names)
+
+    most = max(totals())
+    packed = packing.pack(kinds, left, most + 1)
+    assert packed.is_exact
+    assert fits(packed.numbers)
+    assert sum(packed.numbers.values()) == most
+    enough = packing.pack(kinds, left, max(most - 1, 0))
+    assert enough.is_exact
+    assert fits(enough.numbers)
+    assert sum(enough.numbers.values()) >= most - 1
+
+
+def test_a_packing_that_takes_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: dict[packing.Kind, int] = {("a", "b"): 3, ("b", "c"): 3, ("a", "c"): 3}
+    left = dict.fromkeys("abc", 3)
+    assert not packing.pack(kinds, left, 9, budget=2).is_exact
+    # As many as are wanted are enough, whatever else there may be.
+    assert packing.pack(kinds, left, 3, budget=5).is_exact
+    monkeypatch.setattr(packing.pack, "__defaults__", (1,))
+    cloud = [host("ab", 8, aggregates=("A", "B")), host("ac", 8, aggregates=("A", "C"))]
+    chosen = choose(cloud, 9, spread=Spread(Domains(("A", "B", "C")), 2))
+    assert chosen.exhausted
     assert not chosen.exact
 
 

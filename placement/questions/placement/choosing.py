@@ -8,7 +8,7 @@ from placement import errors
 from placement.forest.forest import Forest
 from placement.model.tree import Tree
 from placement.questions import name
-from placement.questions.placement import overlay
+from placement.questions.placement import overlay, packing
 from placement.questions.placement.domain import (
     Occupied,
     common_domains,
@@ -87,9 +87,16 @@ def choose(
         return asked.together(wish.together, occupied, present, wanted)
     here = asked.overlay(_listed(wish))
     _take(here, kept)
-    filling = asked.filling(here, occupied)
+    filling = asked.filling(here, occupied.copy())
     choices = filling.place(asked.inside(here), wanted)
-    return _chosen([filling], choices, wanted)
+    chosen = _chosen([filling], choices, wanted)
+    is_short = len(choices) < wanted and not (filling.certain or filling.exhausted)
+    if is_short and _listed(wish) is not None and not kept:
+        packed = asked.pack(occupied, wanted)
+        if len(packed.choices) < len(choices):
+            return dataclasses.replace(packed, choices=chosen.choices)
+        return packed
+    return chosen
 
 
 class Series:
@@ -226,6 +233,42 @@ class _Asked:
                 continue
             if only is None or only[0] in domains_of(tree.root, only[1]):
                 yield tree
+
+    def pack(self, occupied: Occupied, wanted: int) -> Chosen:
+        """Choose hosts in overlapping domains such that most of the consumers fit.
+
+        For each kind of host, so many choices are made as its domains could take; how
+        many of them count is decided afterwards.
+        """
+        here = self.overlay(_listed(self._wish))
+        domains = self._wish.spread.domains if self._wish.spread else Domains(None)
+        pools: dict[packing.Kind, list[Choice]] = {}
+        fillings = []
+        for tree in self.inside(here):
+            kind = domains_of(tree.root, domains)
+            pool = pools.setdefault(kind, [])
+            missing = min(wanted, occupied.room([tree.root])) - len(pool)
+            if missing > 0:
+                filling = self.filling(here, Occupied(None))
+                pool += filling.place(iter([tree]), missing)
+                fillings.append(filling)
+        # All that a choice takes may come from providers that share with its tree.
+        for kind, pool in pools.items():
+            pool[:] = [each for each in pool if domains_of(each.host, domains) == kind]
+        rooms = {kind: len(pool) for kind, pool in pools.items()}
+        packed = packing.pack(rooms, occupied.left(), wanted)
+        choices = [
+            choice
+            for kind, number in packed.numbers.items()
+            for choice in pools[kind][:number]
+        ]
+        chosen = _chosen(fillings, choices[:wanted], wanted)
+        is_known = packed.is_exact or len(choices) >= wanted
+        return dataclasses.replace(
+            chosen,
+            exact=chosen.exact and is_known,
+            exhausted=chosen.exhausted or not is_known,
+        )
 
     def together(
         self, domains: Domains, occupied: Occupied, present: Present, wanted: int

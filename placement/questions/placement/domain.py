@@ -52,6 +52,13 @@ class Occupied:
             most = min(most, *left) if left else 0
         return max(most, 0)
 
+    def left(self) -> dict[str, int]:
+        """Return how many more consumers each of some listed domains may have."""
+        spread = self._spread
+        names = (spread and spread.domains.aggregates) or ()
+        most = spread.at_most if spread else 0
+        return {name: max(0, most - self._counts[name]) for name in names}
+
     def overlap_at(self, host: Provider) -> bool:
         """Return whether a host counts in several domains."""
         spread = self._spread
