@@ -12,6 +12,14 @@ from placement_clients.apply.fault import Fault, Place
 
 T = TypeVar("T")
 
+MERGED = (
+    "merge keys (`<<`) are not in YAML 1.2: write the members out, or let an alias "
+    "stand for a whole value, such as `traits: *gpu`"
+)
+UNNAMED = (
+    "a provider is declared by its name: write `identification: {name: ...}`, not a "
+    "UUID or $COMPUTE_NODE"
+)
 LARGEST_AMOUNT = 0x7FFFFFFF
 AMOUNTS = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
 LARGEST_RATIO = 3.40282e38
@@ -62,6 +70,10 @@ def read_document(node: yaml.Node, place: Place) -> Document:
     """
     if isinstance(node, yaml.SequenceNode):
         return Document(_list(node, place, read_tree), {}, {}, [], [])
+    if isinstance(node, yaml.MappingNode) and any(
+        key.value == "meta" for key, _ in node.value
+    ):
+        return Document(read_provider_config(node, place), {}, {}, [], [])
     known = members(
         node,
         place,
@@ -76,6 +88,50 @@ def read_document(node: yaml.Node, place: Place) -> Document:
         known.get("projects", place, _read_map, {}),
         known.get("traits", place, read_texts, []),
         known.get("resource_classes", place, read_texts, []),
+    )
+
+
+def read_provider_config(node: yaml.Node, place: Place) -> list[Tree]:
+    """Return the trees of a file as nova-compute reads it, a ``provider.yaml``.
+
+    :raises Fault: it says what it may not, or does not name its providers
+    """
+    known = members(node, place, ("meta", "providers"))
+    nothing: list[Tree] = []
+    return known.get("providers", place, _read_configured, nothing)
+
+
+def _read_configured(node: yaml.Node, place: Place) -> list[Tree]:
+    return _list(node, place, _read_provider)
+
+
+def _read_provider(node: yaml.Node, place: Place) -> Tree:
+    known = members(node, place, ("identification", "inventories", "traits"))
+    nothing: dict[Text, Text] = {}
+    identity = known.get("identification", place, _read_map, nothing)
+    if [*identity] != ["name"]:
+        raise Fault(place, UNNAMED)
+    no_inventories: list[dict[Text, Any]] = []
+    added = known.get("inventories", place, _read_added_inventories, no_inventories)
+    inventories = {name: value for each in added for name, value in each.items()}
+    no_traits: list[Text] = []
+    traits = known.get("traits", place, _read_added_traits, no_traits)
+    [name] = identity.values()
+    return Tree(place, name, None, inventories, traits, [], [], {})
+
+
+def _read_added_inventories(node: yaml.Node, place: Place) -> list[dict[Text, Any]]:
+    known = members(node, place, ("additional",))
+    return known.get("additional", place, _read_list_of_inventories, [])
+
+
+def _read_list_of_inventories(node: yaml.Node, place: Place) -> list[dict[Text, Any]]:
+    return _list(node, place, _read_inventories)
+
+
+def _read_added_traits(node: yaml.Node, place: Place) -> list[Text]:
+    return members(node, place, ("additional",)).get(
+        "additional", place, read_texts, []
     )
 
 
@@ -156,6 +212,8 @@ def members(
         key = read_text(key_node, where)
         if key in nodes:
             raise Fault(where.at(key), f"the key `{key}` occurs twice")
+        if allowed and key == "<<":
+            raise Fault(where.at(key), MERGED)
         if allowed and key not in allowed:
             listed = ", ".join(allowed)
             raise Fault(where.at(key), f"unknown member `{key}`; there are: {listed}")

@@ -8,15 +8,15 @@ plain scalar means is decided here by the expressions of YAML 1.2 instead. JSON 
 import functools
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import yaml
 
 from placement_clients.apply.fault import Fault, Place
 
-# An alias may stand for many values: no file needs more than this.
-MOST_VALUES = 5_000_000
+# An alias may stand for many values: no file needs more than this of them.
+MOST_ALIASED = 200_000
 DEEPEST = 100
 # Composing recurses in C, where too deep a recursion ends the process.
 DEEPEST_TO_COMPOSE = 1_000
@@ -148,32 +148,51 @@ def kind_of(node: yaml.Node) -> str:
 def check_size(documents: Iterable[tuple[yaml.Node, Place]]) -> None:
     """Check that what aliases stand for ends, and is not too much.
 
+    Each node is looked at once, however many aliases stand for it.
+
     :raises Fault: it does not, or it is
     """
+    measured: dict[int, tuple[int, int]] = {}
     count = 0
-    no_steps: tuple[str | int, ...] = ()
-    waiting = [(node, place, no_steps, frozenset[int]()) for node, place in documents]
-    while waiting:
-        node, place, steps, above = waiting.pop()
-        count += 1
-        reason = _find_excess(node, len(steps), above, count)
-        if reason:
-            place = functools.reduce(Place.at, steps, place)
+    for node, place in documents:
+        count += _measure(node, place, measured)[0]
+        if count - len(measured) > MOST_ALIASED:
+            reason = f"aliases stand for more than {MOST_ALIASED} values"
             raise Fault(Place(place.file, line_of(node), place.path), reason)
-        inside = above | {id(node)}
-        waiting += [
-            (each, place, (*steps, step), inside) for each, step in _steps(node)
-        ]
 
 
-def _find_excess(
-    node: yaml.Node, depth: int, above: Collection[int], count: int
-) -> str | None:
-    if id(node) in above:
-        return "this contains itself"
-    if depth > DEEPEST:
-        return TOO_DEEP
-    return f"more than {MOST_VALUES} values" if count > MOST_VALUES else None
+def _measure(
+    root: yaml.Node, place: Place, measured: dict[int, tuple[int, int]]
+) -> tuple[int, int]:
+    """Return how many values a node stands for, and how deep they are nested."""
+    path: list[tuple[yaml.Node, Iterator[tuple[yaml.Node, str | int]], str | int]] = [
+        (root, _steps(root), "")
+    ]
+    above = {id(root)}
+    while path:
+        node, waiting, _ = path[-1]
+        for each, step in waiting:
+            if id(each) in measured and measured[id(each)][1] + len(path) <= DEEPEST:
+                continue
+            path.append((each, _steps(each), step))
+            reason = "this contains itself" if id(each) in above else None
+            reason = TOO_DEEP if len(path) > DEEPEST + 1 else reason
+            if reason:
+                where = functools.reduce(
+                    Place.at, [part[2] for part in path[1:]], place
+                )
+                raise Fault(Place(place.file, line_of(each), where.path), reason)
+            above.add(id(each))
+            break
+        else:
+            parts = [measured[id(each)] for each, _ in _steps(node)]
+            measured[id(node)] = (
+                1 + sum(size for size, _ in parts),
+                1 + max((depth for _, depth in parts), default=0),
+            )
+            above.discard(id(node))
+            path.pop()
+    return measured[id(root)]
 
 
 def _steps(node: yaml.Node) -> Iterator[tuple[yaml.Node, str | int]]:

@@ -3,6 +3,7 @@
 
 import random
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from placement_clients import client
 from placement_clients.apply import cli, declaration, yaml12
-from placement_clients.apply.fault import Fault
+from placement_clients.apply.fault import Fault, Place
 
 UUID = "5c1f0000-0000-4000-8000-000000000001"
 # Of each bad file: what is in it, the line and the path of the fault, and a part of the
@@ -307,7 +308,7 @@ BAD = [
     ("- name: a\n  uuid: urn:uuid:" + UUID, 2, "[0].uuid", "is not a UUID"),
     ("%YAML 3.0\n---\n- name: a", 1, "", "not YAML"),
     ("trees: []\n# \x00", 2, "", "not YAML: the character 0x0"),
-    ("- {<<: {name: a}}", 1, "[0].<<", "unknown member `<<`"),
+    ("- {<<: {name: a}}", 1, "[0].<<", "merge keys (`<<`) are not in YAML 1.2: write"),
     (
         "- name: a\n  range: {n: [1, 2]}",
         2,
@@ -439,7 +440,7 @@ def test_plain_words_mean_what_yaml_1_2_says() -> None:
     assert names("- name: 2026-11-22") == ["2026-11-22"]
     [tree] = load("- {name: a, inventories: {A: 010, B: 0o10, C: 0x10}}").trees
     assert tree["inventories"] == {"A": 10, "B": 8, "C": 16}
-    with pytest.raises(Fault, match="name"):
+    with pytest.raises(Fault, match="merge keys"):
         load("- {<<: {name: a}}")
 
 
@@ -488,12 +489,70 @@ def test_aliases_are_values() -> None:
     assert one["traits"] == other["traits"] == ["CUSTOM_GPU"]
 
 
-def test_laughs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml12, "MOST_VALUES", 10_000)
+@pytest.mark.parametrize("levels", [6, 8, 40])
+@pytest.mark.parametrize("separator", ["\n", "\n---\n"])
+def test_laughs_are_counted_without_laughing(levels: int, separator: str) -> None:
     lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
-    with pytest.raises(Fault, match="more than 10000 values"):
-        load("\n".join(lines))
+    lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
+    text = "\n".join(lines)
+    began = time.monotonic()
+    with pytest.raises(Fault, match="aliases stand for more than 200000 values"):
+        load(f"[]{separator}{text}" if separator != "\n" else text)
+    assert time.monotonic() - began < 2
+
+
+def test_many_values_without_aliases_are_read() -> None:
+    text = "".join(f"- {{name: h{n}, traits: [A, B, C]}}\n" for n in range(40_000))
+    nodes = yaml12.compose(text, "fleet.yaml")
+    yaml12.check_size([(nodes[0], Place("fleet.yaml", 1))])
+
+
+def test_an_alias_is_no_deeper_than_what_it_stands_for() -> None:
+    deep = "[" * 60 + "]" * 60
+    with pytest.raises(Fault, match="nested too deeply"):
+        load(f"- &a {deep}\n- {'[' * 60}*a{']' * 60}")
+
+
+def test_a_merge_key_is_refused_by_name() -> None:
+    with pytest.raises(Fault, match=re.escape("merge keys (`<<`) are not in YAML 1.2")):
+        load("- &a {name: a, traits: [CUSTOM_A]}\n- {<<: *a, name: b}")
+
+
+NOVA = """
+meta:
+  schema_version: '1.0'
+providers:
+- identification:
+    name: compute-1
+  inventories:
+    additional:
+    - CUSTOM_FPGA: {total: 4, reserved: 1}
+    - CUSTOM_LICENCE: {total: 22}
+  traits:
+    additional: [CUSTOM_RACK_17]
+"""
+
+
+def test_a_provider_yaml_of_nova_is_read() -> None:
+    assert load(NOVA).trees == [
+        {
+            "name": "compute-1",
+            "inventories": {
+                "CUSTOM_FPGA": {"total": 4, "reserved": 1},
+                "CUSTOM_LICENCE": {"total": 22},
+            },
+            "traits": ["CUSTOM_RACK_17"],
+        }
+    ]
+    for identity in ("uuid: $COMPUTE_NODE", f"uuid: {UUID}"):
+        with pytest.raises(
+            Fault, match=re.escape("a provider is declared by its name")
+        ):
+            load(NOVA.replace("name: compute-1", identity))
+    with pytest.raises(
+        Fault, match="unknown member `trees`; there are: meta, providers"
+    ):
+        load(NOVA + "trees: []")
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60))
