@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from placement.declaration import applying
-from placement.declaration.plan import Declaration, Outcome, Terms
+from placement.declaration.outcome import Declaration, Outcome, Terms
 from placement.model.declaration import DeclaredProvider
 from placement.model.inventory import Inventory
 from placement_foundation.database.storage import Database

@@ -6,8 +6,10 @@ refused, so that a dry run says what would happen.
 """
 
 import dataclasses
+import itertools
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 import sqlalchemy as sa
@@ -15,7 +17,8 @@ import sqlalchemy as sa
 from placement import errors
 from placement.declaration import naming, reading
 from placement.declaration import plan as planning
-from placement.declaration.plan import (
+from placement.declaration.outcome import (
+    NO_UUID,
     Declaration,
     Goal,
     Outcome,
@@ -23,7 +26,6 @@ from placement.declaration.plan import (
     Terms,
     TreePlan,
 )
-from placement.declaration.world import StoredTrees
 from placement.forest.cache import CachedForest
 from placement.model.declaration import Declared, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
@@ -40,7 +42,6 @@ from placement.objects import (
 )
 from placement.objects.resource_provider import KnownProvider
 from placement.questions.name import refuse_unknown
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 
@@ -95,17 +96,34 @@ def apply(database: Database, asked: Declaration, foreseen: Outcome) -> Outcome:
     if foreseen.names:
         database.write(lambda connection: naming.store(connection, asked))
     plans = list(foreseen.plans)
-    jobs: list[tuple[int, Job]] = [
-        (number, asked.trees[number] if number < len(asked.trees) else each.uuid)
-        for number, each in enumerate(plans)
-        if each.writes
-    ]
     terms = dataclasses.replace(asked.terms, make_uuid=lambda: str(uuid.uuid4()))
-    for some in storage.chunks(jobs, TREES):
-        written = _write(database, [job for _, job in some], terms)
-        for (number, _), each in zip(some, written, strict=True):
+    for numbers in _batches(plans):
+        jobs: list[Job] = [
+            asked.trees[number] if number < len(asked.trees) else plans[number].uuid
+            for number in numbers
+        ]
+        groups = [plans[number].group for number in numbers]
+        written = _write(database, jobs, groups, terms)
+        for number, each in zip(numbers, written, strict=True):
             plans[number] = each
     return dataclasses.replace(foreseen, plans=plans)
+
+
+def _batches(plans: Sequence[TreePlan]) -> Iterator[list[int]]:
+    """Yield the numbers of plans to be written in one transaction: whole groups."""
+    groups: dict[int, list[int]] = {}
+    for number, each in enumerate(plans):
+        groups.setdefault(each.group, []).append(number)
+    batch: list[int] = []
+    for numbers in groups.values():
+        if not any(plans[number].writes for number in numbers):
+            continue
+        if batch and len(batch) + len(numbers) > TREES:
+            yield batch
+            batch = []
+        batch += numbers
+    if batch:
+        yield batch
 
 
 def _ensure_names(connection: sa.Connection, foreseen: Outcome) -> None:
@@ -113,8 +131,13 @@ def _ensure_names(connection: sa.Connection, foreseen: Outcome) -> None:
     resource_class.ensure(connection, foreseen.resource_classes)
 
 
-def _write(database: Database, jobs: Sequence[Job], terms: Terms) -> list[TreePlan]:
-    """Write trees in one transaction; if one of them prevents that, one by one."""
+def _write(
+    database: Database, jobs: Sequence[Job], groups: Sequence[int], terms: Terms
+) -> list[TreePlan]:
+    """Write trees in one transaction; if one prevents that, group by group.
+
+    :param groups: the group of each tree; those of a group follow each other
+    """
     try:
         return database.write(
             lambda connection: _write_once(connection, jobs, terms), attempts=ATTEMPTS
@@ -122,10 +145,23 @@ def _write(database: Database, jobs: Sequence[Job], terms: Terms) -> list[TreePl
     except errors.Unavailable:
         raise
     except errors.ServiceError as exc:
-        if len(jobs) > 1:
-            return [each for job in jobs for each in _write(database, [job], terms)]
-        name = jobs[0] if isinstance(jobs[0], str) else jobs[0][0].name
-        return [TreePlan(Result.REFUSED, name, planning.NO_UUID, reason=str(exc))]
+        if len(set(groups)) > 1:
+            pairs = list(zip(jobs, groups, strict=True))
+            return [
+                plan
+                for number, some in itertools.groupby(pairs, itemgetter(1))
+                for job in [[job for job, _ in some]]
+                for plan in _write(database, job, [number] * len(job), terms)
+            ]
+        return [
+            TreePlan(
+                Result.REFUSED,
+                job if isinstance(job, str) else job[0].name,
+                NO_UUID,
+                reason=str(exc),
+            )
+            for job in jobs
+        ]
 
 
 def _write_once(
@@ -140,19 +176,11 @@ def _write_once(
     world = reading.load(connection, trees, mentioned_only, further=roots)
     if not world.by_uuid.keys() <= locked.keys():
         raise LostRaceError("a tree appeared before it could be locked")
-    of_trees = iter(planning.plan(trees, world, mentioned_only))
-    plans = [
-        _prune(job, world, terms) if isinstance(job, str) else next(of_trees)
-        for job in jobs
-    ]
+    planned = planning.plan(trees, world, mentioned_only, roots)
+    of_trees, of_roots = iter(planned[: len(trees)]), iter(planned[len(trees) :])
+    plans = [next(of_roots if isinstance(job, str) else of_trees) for job in jobs]
     _carry_out(connection, plans, locked)
     return plans
-
-
-def _prune(root_uuid: str, world: StoredTrees, terms: Terms) -> TreePlan:
-    plans = planning.prune([root_uuid], world, terms)
-    gone = TreePlan(Result.UNCHANGED, root_uuid, root_uuid)
-    return plans[0] if plans else gone
 
 
 def _carry_out(
@@ -163,7 +191,8 @@ def _carry_out(
     """Write what trees become, with a number of statements for all of them."""
     plans = list(plans)
     goals = [goal for each in plans for goal in each.goals]
-    there = _place(connection, goals, locked)
+    gone = [locked[provider.uuid] for each in plans for provider in each.removed]
+    there = _place(connection, goals, gone, locked)
     inventories, traits, aggregates = (
         {
             there[goal.uuid]: getattr(goal, kind)
@@ -177,9 +206,8 @@ def _carry_out(
         *batch.set_traits(connection, traits),
         *batch.set_aggregates(connection, aggregates),
     ]
-    changed = [locked[goal.uuid] for goal in goals if goal.provider and goal.has_parts]
+    changed = [there[goal.uuid] for goal in goals if goal.provider and goal.has_parts]
     resource_provider.record_change(connection, changed, entries, bump=True)
-    gone = [locked[provider.uuid] for each in plans for provider in each.removed]
     batch.delete_providers(connection, gone)
     remembered: dict[declared.Key, Declared] = {}
     for each in plans:
@@ -190,21 +218,39 @@ def _carry_out(
 def _place(
     connection: sa.Connection,
     goals: Sequence[Goal],
+    gone: Iterable[ResourceProvider],
     locked: Mapping[str, ResourceProvider],
 ) -> Mapping[str, KnownProvider]:
-    """Create providers, move them and rename them; return all by UUID."""
+    """Create providers, rename them and move them; return all by UUID.
+
+    :param gone: those that are deleted later, when nothing is below them any more
+    """
+    renamed = [
+        goal for goal in goals if goal.provider and goal.provider.name != goal.name
+    ]
     new = [
         batch.New(goal.uuid, goal.name, goal.parent_uuid)
         for goal in goals
         if goal.provider is None
     ]
+    names = {goal.name for goal in renamed} | {each.name for each in new}
+    holders = (*gone, *(locked[goal.uuid] for goal in renamed))
+    resource_provider.vacate(
+        connection, [each for each in holders if each.name in names]
+    )
     there = batch.create_providers(connection, new, locked)
-    for goal in goals:
-        known = goal.provider
-        if known and known.parent_uuid != goal.parent_uuid:
-            reparenting.move(
-                connection, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True
-            )
-        if known and known.name != goal.name:
-            resource_provider.rename(connection, locked[goal.uuid], goal.name)
+    for goal in renamed:
+        resource_provider.rename(connection, locked[goal.uuid], goal.name)
+    moved = [
+        goal
+        for goal in goals
+        if goal.provider and goal.provider.parent_uuid != goal.parent_uuid
+    ]
+    for goal in moved:
+        reparenting.move(
+            connection, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True
+        )
+    if moved:
+        # They have other roots now.
+        there = {**there, **resource_provider.lock_by_uuids(connection, list(there))}
     return there

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement.declaration.plan import Declaration
+from placement.declaration.outcome import Declaration
 from placement.model.declaration import NO_NAMES, Change, Names
 from placement.objects import note
 from placement.objects.note import Topic

@@ -18,109 +18,30 @@ changed, unless that is forced. A provider is removed only if that is asked for,
 owner created it, and if it has nothing that this owner has not declared.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from placement.declaration import unit
+from placement.declaration import grouping, unit
+from placement.declaration.outcome import NO_UUID, Goal, Result, Terms, TreePlan
 from placement.declaration.unit import Owners
-from placement.declaration.world import StoredTrees, Undeclarable, check_names, find
+from placement.declaration.world import (
+    Homes,
+    Match,
+    StoredTrees,
+    Undeclarable,
+    check_names,
+    find_homes,
+    list_undeclared,
+    match,
+)
 from placement.model.declaration import (
-    NO_NAMES,
     Change,
     Declared,
     DeclaredProvider,
     DeclaredTree,
-    Names,
     is_same,
 )
-from placement.model.inventory import Inventory
 from placement.model.tree import Provider
-
-# Stands for the UUID of a provider that has none yet.
-NO_UUID = ""
-
-
-class Result(StrEnum):
-    """What becomes of a tree."""
-
-    UNCHANGED = "unchanged"
-    CREATED = "created"
-    CHANGED = "changed"
-    REMOVED = "removed"
-    CONFLICT = "conflict"
-    REFUSED = "refused"
-
-
-def _no_uuid() -> str:
-    return NO_UUID
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
-    """How a declaration is meant.
-
-    With ``force``, what other owners declare otherwise is taken over. With ``prune``,
-    providers go that this owner created and no longer declares; ``complete`` says that
-    this is so for the trees that are not mentioned, too. ``make_uuid`` makes up the
-    UUIDs of new providers.
-    """
-
-    owner: str
-    force: bool = False
-    prune: bool = False
-    complete: bool = False
-    make_uuid: Callable[[], str] = _no_uuid
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Goal:
-    """What a provider is to be. None stands for what stays as it is.
-
-    ``provider`` is None if it is to be created.
-    """
-
-    provider: Provider | None
-    uuid: str
-    name: str
-    parent_uuid: str | None
-    inventories: Mapping[str, Inventory] | None = None
-    traits: frozenset[str] | None = None
-    aggregates: frozenset[str] | None = None
-
-    @property
-    def has_parts(self) -> bool:
-        """Whether anything that belongs to the provider changes."""
-        kinds = (self.inventories, self.traits, self.aggregates)
-        return any(kind is not None for kind in kinds)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TreePlan:
-    """What becomes of one tree, and what has to be written for that.
-
-    ``goals`` has parents before their children, ``removed`` children before their
-    parents. ``declared`` has what is to be remembered, by UUID of the provider and by
-    owner; what is empty is forgotten.
-    """
-
-    result: Result
-    name: str
-    uuid: str
-    changes: tuple[Change, ...] = ()
-    drift: tuple[Change, ...] = ()
-    reason: str | None = None
-    goals: tuple[Goal, ...] = ()
-    removed: tuple[Provider, ...] = ()
-    declared: Mapping[tuple[str, str], Declared] = dataclasses.field(
-        default_factory=dict
-    )
-
-    @property
-    def writes(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self.goals or self.removed or self.declared)
 
 
 class _Piece(NamedTuple):
@@ -134,89 +55,81 @@ class _Piece(NamedTuple):
 
 
 def plan(
-    trees: Iterable[DeclaredTree], world: StoredTrees, terms: Terms
+    trees: Iterable[DeclaredTree],
+    world: StoredTrees,
+    terms: Terms,
+    roots: Iterable[str] | None = None,
 ) -> list[TreePlan]:
     """Return what becomes of declared trees, in their order.
 
     Those of trees that are no longer declared follow, if they are to be pruned.
+
+    :param roots: the UUIDs of their roots; None for all that this owner declared
     """
     declared = list(trees)
-    claimed: set[str] = set()
-    plans = [_plan_tree(parts, world, terms, claimed) for parts in declared]
-    if terms.prune and terms.complete:
-        plans += [
-            _prune_tree(root_uuid, world, terms)
-            for root_uuid in list_undeclared(declared, world, terms.owner)
-        ]
-    return plans
-
-
-def prune(
-    root_uuids: Iterable[str], world: StoredTrees, terms: Terms
-) -> list[TreePlan]:
-    """Return what becomes of trees that are no longer declared.
-
-    Those that no longer exist are left out.
-    """
-    return [
-        _prune_tree(uuid, world, terms) for uuid in root_uuids if uuid in world.trees
+    matches = match(declared, world)
+    if roots is None:
+        prunes = terms.prune and terms.complete
+        roots = list_undeclared(matches, world, terms.owner) if prunes else ()
+    roots = list(roots)
+    homes = find_homes(matches, world)
+    left = _list_left(matches, homes, world)
+    plans = [
+        _plan_tree(parts, providers, left.get(number, ()), world, terms)
+        for number, (parts, providers) in enumerate(zip(declared, matches, strict=True))
     ]
+    plans += [_prune_tree(uuid, left.get(uuid, ()), world, terms) for uuid in roots]
+    places = {uuid: len(declared) + number for number, uuid in enumerate(roots)}
+    return grouping.settle(plans, world, {**homes, **places}, terms.planned)
 
 
-def list_undeclared(
-    trees: Iterable[DeclaredTree], world: StoredTrees, owner: str
-) -> list[str]:
-    """Return the UUIDs of the roots of trees that an owner declares no longer."""
-    parts = [part for tree in trees for part in tree]
-    mentioned = {
-        provider.root_uuid
-        for part in parts
-        for provider in (
-            world.by_name.get(part.name),
-            world.by_uuid.get(part.uuid or NO_UUID),
-        )
-        if provider
-    }
-    roots = {
-        world.by_uuid[uuid].root_uuid
-        for uuid, owners in world.declared.items()
-        if owner in owners and uuid in world.by_uuid
-    }
-    return sorted(roots - mentioned, key=lambda uuid: world.by_uuid[uuid].id)
+def _list_left(
+    matches: Iterable[Match], homes: Homes, world: StoredTrees
+) -> dict[int | str, list[Provider]]:
+    """Return the providers that are not declared, children before their parents.
+
+    They are by the number of the tree that they belong to, or by their stored root.
+    """
+    declared = {provider.uuid for each in matches for provider in each if provider}
+    left: dict[int | str, list[Provider]] = {}
+    for tree in world.trees.values():
+        for member in reversed(tree.members):
+            if member.uuid not in declared:
+                home = homes.get(member.uuid, member.root_uuid)
+                left.setdefault(home, []).append(member)
+    return left
 
 
 def _plan_tree(
-    parts: DeclaredTree, world: StoredTrees, terms: Terms, claimed: set[str]
+    parts: DeclaredTree,
+    providers: Match,
+    left: Iterable[Provider],
+    world: StoredTrees,
+    terms: Terms,
 ) -> TreePlan:
-    name, uuid = parts[0].name, parts[0].uuid or NO_UUID
+    root = providers[0]
+    name, uuid = parts[0].name, root.uuid if root else parts[0].uuid or NO_UUID
     try:
         check_names(parts, world)
-        found = find(parts, world)
-        uuid = found[0].uuid if found[0] else uuid
-        _claim(found, claimed)
-        pieces = _pieces_of(parts, found, world, terms)
+        pieces = _pieces_of(parts, providers, world, terms)
+        pieces += _undeclared(left, world, terms)
     except Undeclarable as exc:
         return TreePlan(Result.REFUSED, name, uuid, reason=str(exc))
-    [root, *_] = pieces
-    if root.goal:
+    if pieces[0].goal:
         # Of a new one, it has just been made up.
-        uuid = root.goal.uuid
-    result = Result.CHANGED if found[0] else Result.CREATED
+        uuid = pieces[0].goal.uuid
+    result = Result.CHANGED if root else Result.CREATED
     return _assemble(result, name, uuid, pieces, terms)
 
 
-def _claim(found: Iterable[Provider | None], claimed: set[str]) -> None:
-    """Check that no other tree of the file is about the same providers."""
-    uuids = {provider.uuid for provider in found if provider}
-    if uuids & claimed:
-        raise Undeclarable("Another tree of the file declares the same provider.")
-    claimed |= uuids
-
-
-def _prune_tree(root_uuid: str, world: StoredTrees, terms: Terms) -> TreePlan:
+def _prune_tree(
+    root_uuid: str, left: Iterable[Provider], world: StoredTrees, terms: Terms
+) -> TreePlan:
+    if root_uuid not in world.trees:
+        return TreePlan(Result.UNCHANGED, root_uuid, root_uuid)
     root = world.trees[root_uuid].root
     try:
-        pieces = _undeclared(root, {}, world, terms)
+        pieces = _undeclared(left, world, terms)
     except Undeclarable as exc:
         return TreePlan(Result.REFUSED, root.name, root_uuid, reason=str(exc))
     is_gone = any(piece.removed is root for piece in pieces)
@@ -246,25 +159,22 @@ def _assemble(
 
 
 def _pieces_of(
-    parts: DeclaredTree, found: list[Provider | None], world: StoredTrees, terms: Terms
+    parts: DeclaredTree, providers: Match, world: StoredTrees, terms: Terms
 ) -> list[_Piece]:
     uuids = [
         provider.uuid if provider else part.uuid or terms.make_uuid()
-        for part, provider in zip(parts, found, strict=True)
+        for part, provider in zip(parts, providers, strict=True)
     ]
-    pieces, parents = [], {}
-    for part, provider, uuid in zip(parts, found, uuids, strict=True):
+    pieces = []
+    for part, provider, uuid in zip(parts, providers, uuids, strict=True):
         parent_uuid = None if part.parent is None else uuids[part.parent]
         parent = None if part.parent is None else parts[part.parent].name
-        parents[uuid] = parent_uuid
         if provider is None:
             piece = _create(part, uuid, parent_uuid, parent, world, terms)
         else:
             piece = _change(part, provider, parent_uuid, parent, world, terms)
         pieces.append(piece)
-    if found[0] is None:
-        return pieces
-    return pieces + _undeclared(found[0], parents, world, terms)
+    return pieces
 
 
 def _create(
@@ -387,23 +297,16 @@ def _compare(
 
 
 def _undeclared(
-    root: Provider, parents: Mapping[str, str | None], world: StoredTrees, terms: Terms
+    left: Iterable[Provider], world: StoredTrees, terms: Terms
 ) -> list[_Piece]:
     """Return what becomes of the members that this owner declares no longer.
 
-    Children come before their parents.
-
-    :param parents: the UUIDs of the parents of those that are declared, by their own
+    :param left: children before their parents; those that move elsewhere are not there
     """
-    members = world.trees[root.uuid].members
-    staying = {uuid for uuid in parents.values() if uuid}
-    staying |= parents.keys()
-    pieces = []
-    for member in reversed(members):
-        if member.uuid in parents:
-            continue
+    staying, pieces = set(), []
+    for member in left:
         piece = _leave(member, member.uuid in staying, world, terms)
-        if piece.removed is None and member.parent_uuid:
+        if piece.removed is None:
             staying.add(member.parent_uuid)
         pieces.append(piece)
     return pieces
@@ -453,31 +356,3 @@ def _is_as_declared(member: Provider, prior: Declared) -> bool:
                 "removed."
             )
     return is_so
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Declaration:
-    """What an owner declares: trees, and the names of traits and resource classes.
-
-    ``names`` are those of aggregates and projects.
-    """
-
-    trees: Sequence[DeclaredTree]
-    terms: Terms
-    traits: frozenset[str] = frozenset()
-    resource_classes: frozenset[str] = frozenset()
-    names: Names = NO_NAMES
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """What becomes of the trees of a declaration, in its order, and of pruned ones.
-
-    ``traits`` and ``resource_classes`` are the names that are new, ``names`` what
-    becomes of those of aggregates and projects.
-    """
-
-    plans: Sequence[TreePlan]
-    traits: Sequence[str]
-    resource_classes: Sequence[str]
-    names: Sequence[Change] = ()

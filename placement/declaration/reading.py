@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.declaration.plan import Terms
+from placement.declaration.outcome import Terms
 from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
 from placement.forest.cache import CachedForest

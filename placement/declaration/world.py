@@ -1,7 +1,8 @@
 """What is stored, and which stored providers a declared tree is about."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from placement.model.declaration import Declarations, DeclaredProvider, DeclaredTree
 from placement.model.resource_class import UNKNOWN_CLASS
@@ -52,66 +53,75 @@ def world_of(
     )
 
 
-def find(parts: DeclaredTree, world: StoredTrees) -> list[Provider | None]:
-    """Return the providers that a declared tree is about, None for new ones.
+# The stored providers that a declared tree is about, None for new ones.
+Match: TypeAlias = Sequence[Provider | None]
+# The numbers of the declared trees that stored providers belong to.
+Homes: TypeAlias = Mapping[str, int]
 
-    :raises Undeclarable: what is declared is elsewhere, or a name is taken
+
+def match(trees: Sequence[DeclaredTree], world: StoredTrees) -> list[Match]:
+    """Return the stored providers that declared trees are about.
+
+    A UUID stands for its provider, wherever that is. A name stands for a root of that
+    name; or for a child in the same tree, or in another one that is declared as well.
     """
-    root = _find_root(parts[0], world)
-    members = world.trees[root.uuid].members if root else ()
-    below = {member.name: member for member in members if member is not root}
-    found = [root, *(_find_child(part, root, below, world) for part in parts[1:])]
-    known = [provider.uuid for provider in found if provider]
-    if len(set(known)) < len(known):
-        raise Undeclarable("A provider is declared twice, by name and by UUID.")
-    for part, provider in zip(parts, found, strict=True):
-        if provider is None or provider.name != part.name:
-            _check_is_free(part.name, world)
-    return found
+    uuids = {part.uuid for parts in trees for part in parts if part.uuid}
+
+    def find(part: DeclaredProvider) -> Provider | None:
+        if part.uuid:
+            return world.by_uuid.get(part.uuid)
+        named = world.by_name.get(part.name)
+        return named if named and named.uuid not in uuids else None
+
+    roots = [find(parts[0]) for parts in trees]
+    roots = [
+        root if root and (parts[0].uuid or root.parent_uuid is None) else None
+        for parts, root in zip(trees, roots, strict=True)
+    ]
+    declared = {root.root_uuid for root in roots if root}
+
+    def find_child(part: DeclaredProvider) -> Provider | None:
+        child = find(part)
+        if child is None or part.uuid:
+            return child
+        is_child = child.parent_uuid is not None and child.root_uuid in declared
+        return child if is_child else None
+
+    return [
+        [root, *(find_child(part) for part in parts[1:])]
+        for parts, root in zip(trees, roots, strict=True)
+    ]
 
 
-def _find_root(part: DeclaredProvider, world: StoredTrees) -> Provider | None:
-    if part.uuid is None:
-        known = world.by_name.get(part.name)
-        return known if known and known.parent_uuid is None else None
-    known = world.by_uuid.get(part.uuid)
-    if known and known.parent_uuid is not None:
-        raise Undeclarable(
-            f"Resource provider {part.uuid} is not a root: it is in the tree of "
-            f"{known.root_uuid}."
-        )
-    return known
+def find_homes(matches: Iterable[Match], world: StoredTrees) -> dict[str, int]:
+    """Return the numbers of the trees that stored providers belong to.
+
+    What is not declared stays below its parent, wherever that moves.
+    """
+    homes = {
+        provider.uuid: number
+        for number, each in enumerate(matches)
+        for provider in each
+        if provider
+    }
+    for tree in world.trees.values():
+        for member in tree.members:
+            if member.uuid not in homes and member.parent_uuid in homes:
+                homes[member.uuid] = homes[member.parent_uuid]
+    return homes
 
 
-def _find_child(
-    part: DeclaredProvider,
-    root: Provider | None,
-    below: Mapping[str, Provider],
-    world: StoredTrees,
-) -> Provider | None:
-    if part.uuid is None:
-        return below.get(part.name)
-    known = world.by_uuid.get(part.uuid)
-    if known and (root is None or known.root_uuid != root.uuid):
-        raise Undeclarable(
-            f"Resource provider {part.uuid} is in another tree, that of "
-            f"{known.root_uuid}."
-        )
-    if known and known is root:
-        raise Undeclarable(f"Resource provider {part.uuid} is the root of the tree.")
-    return known
-
-
-def _check_is_free(name: str, world: StoredTrees) -> None:
-    holder = world.by_name.get(name)
-    if holder:
-        raise Undeclarable(
-            f"The name {name} is taken by resource provider {holder.uuid}."
-        )
-    if name in world.taken:
-        raise Undeclarable(
-            f"The name {name} is taken: the database knows it as another's."
-        )
+def list_undeclared(
+    matches: Iterable[Match], world: StoredTrees, owner: str
+) -> list[str]:
+    """Return the UUIDs of the roots of trees that an owner declares no longer."""
+    declared = {provider.uuid for each in matches for provider in each if provider}
+    roots = {
+        world.by_uuid[uuid].root_uuid
+        for uuid, owners in world.declared.items()
+        if owner in owners and uuid in world.by_uuid
+    }
+    return sorted(roots - declared, key=lambda uuid: world.by_uuid[uuid].id)
 
 
 def check_names(parts: DeclaredTree, world: StoredTrees) -> None:

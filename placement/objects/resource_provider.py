@@ -27,6 +27,8 @@ RACE = (
     "Please retry your update"
 )
 NO_PARENT = "parent provider UUID does not exist."
+# With its UUID, the name of a provider whose name another one gets, until this commits.
+VACATED = "placement: vacated by "
 
 BELONGINGS = (
     models.Inventory,
@@ -301,6 +303,17 @@ def _insert(
         key: Any = result.inserted_primary_key
         update = sa.update(row).where(row.id == key.id)
         connection.execute(update.values(root_provider_id=key.id))
+
+
+def vacate(connection: sa.Connection, providers: Iterable[ResourceProvider]) -> None:
+    """Take the names of providers that are about to be renamed or deleted.
+
+    Their names may then be given to others in the same transaction.
+    """
+    row = models.ResourceProvider
+    for provider in providers:
+        update = sa.update(row).where(row.id == provider.id)
+        connection.execute(update.values(name=f"{VACATED}{provider.uuid}"))
 
 
 def rename(connection: sa.Connection, provider: ResourceProvider, name: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from placement import errors
-from placement.declaration.plan import Declaration, Outcome, Result, Terms, TreePlan
+from placement.declaration.outcome import Declaration, Outcome, Result, Terms, TreePlan
 from placement.model.declaration import Change, DeclaredProvider, Names, Remembered
 from placement.model.inventory import Inventory
 from placement.schemas import inventory
@@ -83,6 +83,7 @@ BODY = Schema(
             "force": {"type": "boolean"},
             "prune": {"type": "boolean"},
             "complete": {"type": "boolean"},
+            "planned": listed(TEXT),
             "trees": listed({"type": "object"}),
             "aggregates": {
                 "type": "object",
@@ -144,7 +145,8 @@ def parse(body: Json) -> Declaration:
 
     :raises BadRequest: it declares something twice, or what cannot be
     """
-    if body.get("prune") and not body.get("complete"):
+    planned = body.get("planned")
+    if body.get("prune") and not body.get("complete") and planned is None:
         raise errors.BadRequest("To prune, the declaration must be complete.")
     reader = _Reader(body.get("aggregates", {}))
     trees = [
@@ -156,6 +158,7 @@ def parse(body: Json) -> Declaration:
         body.get("force", False),
         body.get("prune", False),
         body.get("complete", False),
+        planned=None if planned is None else frozenset(planned),
     )
     return Declaration(
         trees,
@@ -292,6 +295,7 @@ def _describe_outcome(version: Version) -> Json:
         changes=listed(CHANGE),
         drift=listed(CHANGE),
         reason=TEXT_OR_NULL,
+        plan=TEXT,
     )
     return closed_object(
         trees=listed(tree),
@@ -323,6 +327,7 @@ def _render_plan(plan: TreePlan) -> Json:
         "changes": [_render_change(change) for change in plan.changes],
         "drift": [_render_change(change) for change in plan.drift],
         "reason": plan.reason,
+        "plan": plan.digest,
     }
 
 

@@ -56,11 +56,16 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     for file, text in texts:
         placed = list(_places(yaml12.compose(text, file), file))
         yaml12.check_size(placed)
-        documents += [
+        declared = [
             reading.read_document(node, place)
             for node, place in placed
             if node.tag != f"{yaml12.CORE}null"
         ]
+        if not declared:
+            # An interrupted download is not a fleet without hosts.
+            reason = "the file declares nothing; write `trees: []` for no hosts"
+            raise Fault(Place(file, 1), reason)
+        documents += declared
     return _combine(documents)
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from placement_clients.client import Json
-from placement_clients.output import text_of
+from placement_clients.output import PIPE_WIDTH, text_of
 
 SIGNS = {
     "created": "+",
@@ -16,6 +16,7 @@ SIGNS = {
     "removed": "-",
     "conflict": "!",
     "refused": "!",
+    "stale": "!",
 }
 STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red", "?": "cyan"}
 PLANNED = {
@@ -24,6 +25,7 @@ PLANNED = {
     "removed": "to remove",
     "conflict": "in conflict",
     "refused": "refused",
+    "stale": "changed meanwhile",
     "unchanged": "unchanged",
 }
 DONE = {**PLANNED, "created": "created", "changed": "changed", "removed": "removed"}
@@ -34,6 +36,16 @@ DEFAULTS = {
     "step_size": 1,
     "allocation_ratio": 1.0,
 }
+
+
+def console(stream: object) -> Console:
+    """Return what draws on a stream: in a pipe, without folding lines."""
+    on_terminal = stream.isatty()  # type: ignore[attr-defined]
+    return Console(
+        file=stream,  # type: ignore[arg-type]
+        highlight=False,
+        width=None if on_terminal else PIPE_WIDTH,
+    )
 
 
 def draw_trees(console: Console, trees: Iterable[Json]) -> None:

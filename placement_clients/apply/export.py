@@ -11,7 +11,9 @@ from collections.abc import (
 from typing import Any
 
 from placement_clients import record
-from placement_clients.client import Client, Json, NotFound, Unavailable, path_of
+from placement_clients.apply import ledger
+from placement_clients.client import Client, Json, Unavailable
+from placement_clients.output import Unusable
 
 CUSTOM = "CUSTOM_"
 # What members of an inventory are if a file does not say.
@@ -28,27 +30,20 @@ NO_TABLE = "table_unusable"
 PARSE_FLEET = record.parser_with(providers=list)
 PARSE_DECLARED = record.parser_with(declared=list)
 PARSE_NAMES = record.parser_with(aggregates=dict, projects=dict)
-PARSE_INVENTORIES = record.parser_with(inventories=dict)
 
 # Whether to write the inventory of a class, or a trait, of a provider.
 Wanted = Callable[[str, str], bool]
 
 
-def export(
-    placement: Client, hosts: Collection[str], version: str, *, everything: bool
-) -> Json:
+def export(placement: Client, hosts: Collection[str], *, everything: bool) -> Json:
     """Return the hosts with these names or UUIDs, or all, as a file declares them.
 
     :param everything: also write standard traits and classes that nobody declared,
         which agents report
-    :raises NotFound: there is no such host
+    :raises Unusable: there is no such host
     """
-    try:
-        document = placement.get("/ledger/v1/fleet", version=version)
-        fleet = PARSE_FLEET(document)["providers"]
-        declared = _declared(placement, version)
-    except NotFound:
-        fleet, declared = read_fleet(placement), set()
+    fleet = PARSE_FLEET(ledger.get(placement, "fleet"))["providers"]
+    declared = _declared(placement)
 
     def wanted(uuid: str, name: str) -> bool:
         return everything or name.startswith(CUSTOM) or (uuid, name) in declared
@@ -60,18 +55,16 @@ def export(
     found = {each for tree in chosen for each in (tree["name"], tree["uuid"])}
     for host in hosts:
         if host not in found:
-            raise NotFound(f"There is no host {host}.", status=404)
-    return {**_names(placement, chosen, version, everywhere=not hosts), "trees": chosen}
+            raise Unusable(f"There is no host {host}.")
+    return {**_names(placement, chosen, everywhere=not hosts), "trees": chosen}
 
 
 def _names(
-    placement: Client, trees: Sequence[Json], version: str, *, everywhere: bool
+    placement: Client, trees: Sequence[Json], *, everywhere: bool
 ) -> dict[str, Json]:
     """Return the maps of names that aggregates of some trees, or all things, have."""
     try:
-        known = PARSE_NAMES(placement.get("/ledger/v1/names", version=version))
-    except NotFound:
-        return {}
+        known = PARSE_NAMES(ledger.get(placement, "names"))
     except Unavailable as exc:
         if exc.code.endswith(NO_TABLE):
             return {}
@@ -92,37 +85,14 @@ def _aggregates(trees: Iterable[Json]) -> Iterator[str]:
         yield from _aggregates(tree.get("children", ()))
 
 
-def _declared(placement: Client, version: str) -> set[tuple[str, str]]:
+def _declared(placement: Client) -> set[tuple[str, str]]:
     """Return the names that some owner declared, each with its provider."""
-    try:
-        document = placement.get("/ledger/v1/declared", version=version)
-    except NotFound:
-        return set()
+    document = PARSE_DECLARED(ledger.get(placement, "declared"))
     return {
         (each["uuid"], name)
-        for each in PARSE_DECLARED(document)["declared"]
+        for each in document["declared"]
         for name in (*each["inventories"], *each["traits"])
     }
-
-
-def read_fleet(placement: Client) -> list[Json]:
-    """Return all providers, as the ledger API does, from a service without one."""
-    return [
-        {
-            "uuid": each.uuid,
-            "name": each.name,
-            "parent_provider_uuid": each.parent_uuid,
-            "inventories": _raw_inventories(placement, each.uuid),
-            "traits": sorted(placement.get_traits(each.uuid).names),
-            "aggregates": sorted(placement.get_aggregates(each.uuid).uuids),
-        }
-        for each in placement.list_providers()
-    ]
-
-
-def _raw_inventories(placement: Client, uuid: str) -> Json:
-    path = path_of("resource_providers", uuid, "inventories")
-    return PARSE_INVENTORIES(placement.get(path, version="1.26"))["inventories"]
 
 
 def _trees(fleet: Iterable[Mapping[str, Any]], wanted: Wanted) -> list[Json]:

@@ -21,7 +21,7 @@ from placement_clients.request.request import Request, refusal
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 CONSUMER_TYPE_SINCE = "1.38"
 
-# Sorts candidates into the order in which they are tried.
+# Sorts candidates into the order in which they are tried, or leaves some out.
 Weigher = Callable[[Candidates], Iterable[Candidate]]
 
 
@@ -43,11 +43,6 @@ class Booted:
     candidate: Candidate
 
 
-def in_order(candidates: Candidates) -> Iterable[Candidate]:
-    """Leave candidates in the order in which Placement gave them."""
-    return candidates.found
-
-
 def find(placement: Client, request: Request) -> Candidates:
     """Return the candidates for a request, at least one.
 
@@ -65,6 +60,11 @@ def find(placement: Client, request: Request) -> Candidates:
     except BadRequest as exc:
         raise refusal(request, exc) from exc
     raise NoValidHost("Placement has no candidate for this request", why)
+
+
+def in_order(candidates: Candidates) -> Iterable[Candidate]:
+    """Leave candidates in the order in which Placement gave them."""
+    return candidates.found
 
 
 def boot(
@@ -94,14 +94,8 @@ def boot(
             raise refusal(request, exc) from exc
         if claimed:
             return Booted(host_of(candidate, candidates.summaries), candidate)
-    if not tried:
-        raise NoValidHost(
-            f"none of the {len(candidates.found)} candidates may be taken: their hosts "
-            "have as many of the servers as they may have"
-        )
-    raise NoValidHost(
-        f"others were faster: none of {tried} candidates has room any more"
-    )
+    which = f"none of {tried} candidates has" if tried > 1 else "the candidate has no"
+    raise NoValidHost(f"others were faster: {which} room any more")
 
 
 def host_of(candidate: Candidate, summaries: Json) -> str:

@@ -1,7 +1,7 @@
 """How servers that are booted together are spread, and which hosts they prefer."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from placement_clients.client import Json
 
@@ -52,35 +52,3 @@ class Wish:
             yield "prefer", listed
         if self.lease_seconds is not None:
             yield "lease_seconds", self.lease_seconds
-
-
-def score(
-    wish: Wish,
-    root: str,
-    members: Mapping[str, Json],
-    taken: Json,
-    within: Mapping[str, frozenset[str]],
-) -> float:
-    """Return how much a host is preferred, as the service would.
-
-    :param members: the summaries of the providers of its tree, by UUID
-    :param taken: the allocations of the candidate
-    :param within: the hosts in each aggregate
-    """
-
-    def value(quality: str, name: str) -> float:
-        if quality == "trait":
-            return float(any(name in each["traits"] for each in members.values()))
-        if quality == "aggregate":
-            return float(root in within[name])
-        if quality == "host":
-            return float(root == name)
-        capacity = free = 0
-        for uuid, each in members.items():
-            if inventory := each["resources"].get(name):
-                wanted = taken.get(uuid, {}).get("resources", {}).get(name, 0)
-                capacity += inventory["capacity"]
-                free += inventory["capacity"] - inventory["used"] - wanted
-        return min(max(free / capacity, 0.0), 1.0) if capacity > 0 else 0.0
-
-    return sum(each.weight * value(each.quality, each.name) for each in wish.prefer)

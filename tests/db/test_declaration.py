@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.declaration import applying, naming, remembered
-from placement.declaration.plan import Declaration, Outcome, Terms
+from placement.declaration.outcome import Declaration, Outcome, Terms
 from placement.forest import loading, reading
 from placement.model.declaration import Change, DeclaredProvider, Names
 from placement.model.inventory import Inventory
@@ -429,6 +430,192 @@ def test_a_host_is_renamed_and_its_parts_are_moved(database: Database) -> None:
     assert found["numa1"].parent_uuid == uuids[2]
     assert found["HOST"].uuid == uuids[0]
     assert not apply(database, Declaration([after], terms)).plans[0].writes
+
+
+def names_of(database: Database) -> dict[str, tuple[str, str | None]]:
+    """Return the name of each provider, and that of its parent, by UUID."""
+    there = providers_of(database).values()
+    names = {each.uuid: each.name for each in there}
+    return {each.uuid: (each.name, names.get(each.parent_uuid or "")) for each in there}
+
+
+def hosts(*trees: Sequence[tuple[str, str]]) -> list[tuple[DeclaredProvider, ...]]:
+    """Return trees of a root and its children, each with a UUID and a name."""
+    return [
+        tuple(
+            DeclaredProvider(name, uuid, 0 if number else None)
+            for number, (uuid, name) in enumerate(tree)
+        )
+        for tree in trees
+    ]
+
+
+def declared_names(
+    trees: Iterable[Sequence[DeclaredProvider]],
+) -> dict[str | None, tuple[str, str | None]]:
+    return {
+        part.uuid: (part.name, None if part.parent is None else tree[part.parent].name)
+        for tree in trees
+        for part in tree
+    }
+
+
+A, B, C, D = (f"{each * 8}-0000-4000-8000-000000000000" for each in "abcd")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            hosts([(A, "a")], [(B, "b")], [(C, "c")]),
+            hosts([(A, "b")], [(B, "c")], [(C, "d")]),
+            id="renames in a chain",
+        ),
+        pytest.param(
+            hosts([(A, "a")], [(B, "b")], [(C, "c")]),
+            hosts([(A, "b")], [(B, "c")], [(C, "a")]),
+            id="names that go round",
+        ),
+        pytest.param(
+            hosts([(A, "a"), (B, "gpu")], [(C, "c")]),
+            hosts([(A, "a")], [(C, "c"), (B, "gpu")]),
+            id="a child moved to another tree",
+        ),
+        pytest.param(
+            hosts([(A, "a"), (B, "x"), (C, "y")]),
+            hosts([(A, "a"), (B, "y"), (C, "x")]),
+            id="children exchanged",
+        ),
+        pytest.param(
+            hosts([(A, "a"), (B, "gpu")], [(C, "c")]),
+            hosts([(D, "a")], [(C, "c"), (B, "gpu")]),
+            id="a machine replaced under its name",
+        ),
+        pytest.param(
+            hosts([(A, "a"), (B, "gpu")]),
+            hosts([(A, "a"), (C, "gpu")]),
+            id="a child replaced under its name",
+        ),
+        pytest.param(
+            hosts([(A, "a"), (B, "b")]),
+            hosts([(B, "a"), (A, "b")]),
+            id="a child becomes the root of its root",
+        ),
+        pytest.param(
+            hosts([(A, "a"), (B, "b")]),
+            hosts([(A, "b")], [(B, "a")]),
+            id="a child becomes a root",
+        ),
+    ],
+)
+def test_one_file_comes_true_in_one_run(
+    database: Database, before: Any, after: Any
+) -> None:
+    apply(database, Declaration(before, COMPLETE))
+    for trees in (after, list(reversed(before))):
+        asked = Declaration(trees, COMPLETE)
+        outcome = apply(database, asked)
+        assert {each.reason for each in outcome.plans} == {None}
+        assert names_of(database) == declared_names(trees)
+        assert not any(plan.writes for plan in foresee(database, asked).plans)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_file_comes_true_in_one_run(database: Database, seed: int) -> None:
+    rng = random.Random(seed)
+    uuids = [new_uuid() for _ in range(12)]
+    names = [f"p{number}" for number in range(10)]
+    for _ in range(6):
+        chosen = list(zip(rng.sample(uuids, 8), rng.sample(names, 8), strict=True))
+        cuts = sorted(rng.sample(range(1, 8), 3))
+        bounds = zip([0, *cuts], [*cuts, 8], strict=True)
+        trees = hosts(*(chosen[first:last] for first, last in bounds))
+        asked = Declaration(trees, COMPLETE)
+        assert {each.reason for each in apply(database, asked).plans} == {None}
+        assert names_of(database) == declared_names(trees)
+        assert not any(plan.writes for plan in foresee(database, asked).plans)
+
+
+def test_a_child_without_a_uuid_moves_with_what_it_has(
+    client: Client, database: Database
+) -> None:
+    gpu = {"name": "gpu", "inventories": {"CUSTOM_GPU": 2}}
+    post(client, {"name": "a", "children": [gpu]}, {"name": "b"})
+    [uuid] = [p.uuid for p in providers_of(database).values() if p.name == "gpu"]
+    consumer = new_uuid()
+    assert client.claim(consumer, {uuid: {"CUSTOM_GPU": 1}}).status == 204
+    results = post(client, {"name": "a"}, {"name": "b", "children": [gpu]})
+    assert [each["result"] for each in results] == ["unchanged", "changed"]
+    assert names_of(database)[uuid] == ("gpu", "b")
+    assert client.get(f"/allocations/{consumer}")["allocations"].keys() == {uuid}
+    [entry] = client.get(f"/ledger/v1/history?provider={uuid}&type=provider.updated")[
+        "history"
+    ]
+    parents = [entry[side]["parent"] for side in ("before", "after")]
+    assert [names_of(database)[each][0] for each in parents] == ["a", "b"]
+
+
+def test_what_belongs_together_is_done_together_or_not(
+    client: Client, database: Database
+) -> None:
+    apply(database, Declaration(hosts([(A, "a")], [(B, "b")]), COMPLETE))
+    before = names_of(database)
+    exchanged = {"name": "a", "uuid": B, "traits": ["HW_CPU_NOWHERE"]}
+    first, second = post(client, {"name": "b", "uuid": A}, exchanged)
+    assert second["reason"].startswith("No such trait(s): HW_CPU_NOWHERE.")
+    assert (first["result"], second["result"]) == ("refused", "refused")
+    assert names_of(database) == before
+    host = {A: {"VCPU": 1}}
+    touch(database, Touch(("a", "inventories", "VCPU"), Inventory(8)))
+    assert client.claim(new_uuid(), host).status == 204
+    # The machine that is to be replaced is in use.
+    replaced = ({"name": "a", "uuid": C}, {"name": "b", "uuid": B})
+    results = post(client, *replaced, prune=True, complete=True)
+    assert results[0]["reason"] == f"The name a is taken by resource provider {A}."
+    assert names_of(database) == before
+
+
+def plans_of(client: Client, *trees: Any, **terms: Any) -> list[str]:
+    return [each["plan"] for each in post(client, *trees, dry_run=True, **terms)]
+
+
+def test_only_what_was_shown_is_done(client: Client, database: Database) -> None:
+    whole = {"prune": True, "complete": True}
+    both = [host_with("inventories", "VCPU"), {"name": "other"}]
+    post(client, *both)
+    used, used_again = new_uuid(), new_uuid()
+    host = host_uuid(database)
+    assert client.claim(used, {host: {"VCPU": 1}}).status == 204
+    # In use when it is planned, and free afterwards.
+    planned = plans_of(client, {"name": "other"}, **whole)
+    client.call("DELETE", f"/allocations/{used}")
+    other, pruned = post(client, {"name": "other"}, planned=planned, **whole)
+    assert (other["result"], pruned["result"]) == ("unchanged", "stale")
+    assert "host" in providers_of(database)
+    # A value that another program has changed meanwhile is not set back.
+    more = {"name": "host", "inventories": {"VCPU": 16}}
+    planned = plans_of(client, more, {"name": "new"})
+    touch(database, Touch(("host", "inventories", "VCPU"), Inventory(5)))
+    changed, created = post(client, more, {"name": "new"}, planned=planned)
+    assert (changed["result"], created["result"]) == ("stale", "created")
+    assert there(database)["host", "inventories", "VCPU"] == Inventory(5)
+    # Planned anew, it is; and a claim in between does not matter.
+    planned = plans_of(client, more)
+    assert client.claim(used_again, {host: {"VCPU": 1}}).status == 204
+    assert post(client, more, planned=planned)[0]["result"] == "changed"
+
+
+def test_names_are_exchanged_only_if_both_are_as_they_were_shown(
+    client: Client, database: Database
+) -> None:
+    apply(database, Declaration(hosts([(A, "a")], [(B, "b")]), COMPLETE))
+    exchange = ({"name": "b", "uuid": A}, {"name": "a", "uuid": B, "traits": []})
+    planned = plans_of(client, *exchange)
+    touch(database, Touch(("b", "traits", "CUSTOM_NEW"), True))
+    more = ({**exchange[0], "traits": ["CUSTOM_MORE"]}, exchange[1])
+    results = post(client, *more, planned=planned)
+    assert [each["result"] for each in results] == ["stale", "stale"]
+    assert names_of(database) == {A: ("a", None), B: ("b", None)}
 
 
 def test_owners_who_name_a_provider_otherwise_are_in_conflict(

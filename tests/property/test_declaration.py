@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from placement.declaration import plan as planning
-from placement.declaration.plan import Goal, Terms, TreePlan
+from placement.declaration.outcome import Goal, Terms, TreePlan
 from placement.declaration.world import StoredTrees, world_of
 from placement.model.declaration import Declared
 from placement.model.inventory import Inventory, InventoryUsage

@@ -6,6 +6,8 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +15,13 @@ import pytest
 
 from placement.errors import UnusableTable
 from placement.objects import note
-from placement_clients.apply import cli
+from placement_clients.apply import applying, cli
 from placement_foundation.database.storage import Database
 from placement_foundation.errors import DatabaseUnavailable
 from tests import programs, terminal
 from tests.client import Client, new_uuid
 from tests.property import declaring
-from tests.serving import Between, Served, serving, without_ledger
+from tests.serving import Served, serving, without_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,31 +185,6 @@ def test_what_is_left_to_others_is_shown_when_pruning(
     assert out == f"~ a\n    - b\n{left}Hosts: 1 changed.\n"
 
 
-def test_what_is_refused_when_it_comes_to_pruning_is_an_error(
-    desk: Desk, client: Client, application: "WSGIApplication"
-) -> None:
-    def grow() -> None:
-        uuid = fleet(client)["a"]["uuid"]
-        body = {
-            "resource_provider_generation": client.generation(uuid),
-            "inventories": {"VCPU": {"total": 8}},
-        }
-        path = f"/resource_providers/{uuid}/inventories"
-        assert client.call("PUT", path, body).status == 200
-        assert client.claim(new_uuid(), {uuid: {"VCPU": 8}}).status == 204
-
-    network = Between(application, lambda *line: "a" in fleet(client), grow)
-    with serving(network) as served:
-        reached = Desk(served.url, desk.file, desk._capsys)
-        text = "[{name: a, inventories: {VCPU: 4}}]"
-        status, out, _ = reached.declare(text, "--yes", "--prune")
-    reason = "8 VCPU of a are in use: a capacity of 4 is too small."
-    assert (status, out) == (
-        cli.ERROR,
-        f"! a: {reason}\n    + a: VCPU 4\nHosts: 1 refused.\n",
-    )
-
-
 def test_a_host_that_is_in_use_is_not_pruned(desk: Desk, client: Client) -> None:
     desk.declare(FLEET, "--yes")
     before = fleet(client)
@@ -310,102 +287,15 @@ def test_a_document_is_not_mixed_with_the_plan(
     assert err.endswith("Hosts: 2 to create.\nApply this? [y/N] ")
 
 
-def test_an_old_placement_gets_ordinary_calls(old_desk: Desk, client: Client) -> None:
-    status, out, err = old_desk.declare(FLEET, "plan")
-    assert status == cli.SOMETHING
-    assert "this Placement has no /ledger/v1: ordinary calls are used" in err
-    assert "without owners" in err
-    assert "names are not kept" in err
-    assert "Hosts: 2 to create." in out
-    assert fleet(client) == {}
-    assert old_desk.declare(FLEET, "--yes")[0] == cli.NOTHING
-    there = fleet(client)
-    assert there["compute-1"]["inventories"]["CUSTOM_FPGA"]["reserved"] == 1
-    assert there["compute-1"]["aggregates"] == [RACK]
-    assert there["compute-1_gpu0"]["traits"] == ["CUSTOM_NVLINK"]
-    status, out, _ = old_desk.declare(FLEET, "plan")
-    assert (status, out) == (cli.NOTHING, "Hosts: 2 unchanged.\n")
-    changed = "- {name: compute-1, inventories: {CUSTOM_FPGA: null, VCPU: 4}}"
-    status, out, _ = old_desk.declare(changed, "--yes")
-    assert status == cli.NOTHING
-    assert "    - compute-1/inventories/CUSTOM_FPGA\n" in out
-    assert fleet(client)["compute-1"]["inventories"].keys() == {"VCPU"}
-    # Nothing that is left out is removed.
-    assert fleet(client)["compute-1"]["traits"] == ["CUSTOM_RACK_17"]
-    status, out, _ = old_desk.declare("- {name: compute-1_gpu0}", "plan")
-    assert status == cli.ERROR
-    assert "! compute-1_gpu0: compute-1_gpu0 is compute-1_gpu0 below" in out
-    for option in ("--prune", "--force"):
-        status, _, err = old_desk.declare(FLEET, "plan", option)
-        assert status == cli.ERROR
-        assert "there are no owners" in err
-    assert "does not know what was declared" in old_desk.run("drift")[2]
-    exported = old_desk.run("export", "--all")[1]
-    assert "compute-2_gpu0" in exported
-
-
-@pytest.mark.parametrize(
-    ("part", "reason"),
-    [
-        ("traits: [HW_NOPE]", "No such trait: HW_NOPE."),
-        ("inventories: {NOPE: 1}", "No such resource class: NOPE."),
-        ("children: [{name: c, traits: [HW_NOPE]}]", "No such trait: HW_NOPE."),
-        ("children: [{name: there}]", "there is there below nothing there; only"),
-    ],
-)
-def test_ordinary_calls_refuse_a_tree_before_any_of_it_is_written(
-    old_desk: Desk, client: Client, part: str, reason: str
-) -> None:
-    old_desk.declare("- {name: there}", "--yes")
-    before = fleet(client)
-    children = "" if "children" in part else ", children: [{name: b}]"
-    text = f"[{{name: a, {part}{children}}}, {{name: d, traits: [HW_CPU_X86_AVX]}}]"
-    status, planned, _ = old_desk.declare(text, "plan")
-    assert status == cli.ERROR
-    assert f"! a: {reason}" in planned
-    assert fleet(client) == before
-    status, out, _ = old_desk.declare(text, "--yes")
-    assert status == cli.ERROR
-    assert f"! a: {reason}" in out
-    assert fleet(client).keys() == {"there", "d"}
-
-
-def test_ordinary_calls_refuse_a_name_that_another_has_before_anything_is_written(
-    old_desk: Desk, client: Client
-) -> None:
-    old_desk.declare("[{name: there}, {name: a}]", "--yes")
-    before = fleet(client)
-    child = f"{{name: there, uuid: {RACK}}}"
-    text = f"[{{name: a, traits: [HW_CPU_X86_AVX], children: [{child}]}}]"
-    for command in ("plan", "--yes"):
-        status, out, _ = old_desk.declare(text, command)
-        assert status == cli.ERROR
-        assert "! a: there has the UUID " in out
-    assert fleet(client) == before
-
-
-def test_ordinary_calls_take_a_ratio_as_it_is_stored(
-    old_desk: Desk, client: Client
-) -> None:
-    inventory = "{total: 8, allocation_ratio: 1.23457}"
-    old_desk.declare(f"[{{name: a, inventories: {{VCPU: {inventory}}}}}]", "--yes")
-    before = fleet(client)
-    exact = inventory.replace("1.23457", "1.23456789")
-    text = f"[{{name: a, inventories: {{VCPU: {exact}}}}}]"
-    assert old_desk.declare(text, "plan")[0] == 0
-    assert old_desk.declare(text, "--yes")[0] == 0
-    assert fleet(client) == before
-
-
-def answering_once(application: "WSGIApplication", status: str) -> "WSGIApplication":
-    """Return a service that answers one request to apply, and later ones otherwise."""
+def answering_twice(application: "WSGIApplication", status: str) -> "WSGIApplication":
+    """Return a service that answers two requests to apply, and later ones otherwise."""
     answered: list[bool] = []
 
     def service(
         environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> "Iterable[bytes]":
         if environ["PATH_INFO"] == "/ledger/v1/apply":
-            if answered:
+            if len(answered) == 2:
                 start_response(status, [("Content-Type", "application/json")])
                 return [b'{"errors": [{"detail": "not now"}]}']
             answered.append(True)
@@ -420,44 +310,14 @@ def test_a_ledger_that_has_answered_is_there(
     application: "WSGIApplication",
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "PORTION", 1)
-    with serving(answering_once(application, "404 Not Found")) as served:
+    monkeypatch.setattr(applying, "PORTION", 1)
+    with serving(answering_twice(application, "404 Not Found")) as served:
         reached = Desk(served.url, desk.file, desk._capsys)
         status, _, err = reached.declare("[{name: a}, {name: b}]", "--yes")
     assert status == cli.ERROR
     assert err == "placement-apply: Placement refuses this: not now (HTTP 404)\n"
     assert set(served.lines) == {"POST /ledger/v1/apply"}
     assert fleet(client).keys() == {"a"}
-
-
-@pytest.mark.parametrize("kind", ["inventories", "traits", "aggregates"])
-def test_an_agent_that_writes_meanwhile_is_not_undone_by_ordinary_calls(
-    desk: Desk, client: Client, application: "WSGIApplication", kind: str
-) -> None:
-    host = client.make_provider()
-    path = f"/resource_providers/{host}/{kind}"
-    theirs = {
-        "inventories": {"MEMORY_MB": {"total": 64}},
-        "traits": ["HW_CPU_X86_VMX"],
-        "aggregates": [new_uuid()],
-    }[kind]
-
-    def write() -> None:
-        generation = {"resource_provider_generation": client.generation(host)}
-        answer = client.call("PUT", path, {**generation, kind: theirs})
-        assert answer.status == 200
-
-    network = Between(
-        without_ledger(application), lambda *line: line == ("PUT", path), write
-    )
-    ours = "inventories: {VCPU: 8}, traits: [HW_CPU_X86_AVX]"
-    with serving(network) as served:
-        reached = Desk(served.url, desk.file, desk._capsys)
-        text = f"- {{name: {host}, {ours}, aggregates: [{RACK}]}}"
-        assert reached.declare(text, "--yes")[0] == cli.NOTHING
-    found = fleet(client)[host]
-    there = {*found["inventories"], *found["traits"], *found["aggregates"]}
-    assert there == {"VCPU", "HW_CPU_X86_AVX", RACK, *theirs}
 
 
 def a_cloud(rng: random.Random, client: Client) -> None:
@@ -498,27 +358,19 @@ def a_cloud(rng: random.Random, client: Client) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("is_old", [False, True])
 def test_an_exported_cloud_applied_to_an_empty_one_is_equal(
-    desk: Desk,
-    client: Client,
-    database: Database,
-    application: "WSGIApplication",
-    seed: int,
-    is_old: bool,
+    desk: Desk, client: Client, database: Database, seed: int
 ) -> None:
     a_cloud(random.Random(seed), client)
     before = fleet(client)
-    with serving(without_ledger(application)) as served:
-        reached = Desk(served.url, desk.file, desk._capsys) if is_old else desk
-        status, exported, _ = reached.run("export", "--all")
-        assert status == cli.NOTHING
-        for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
-            path = f"/resource_providers/{each['uuid']}"
-            assert client.call("DELETE", path).status == 204
-        assert reached.declare(exported, "--yes")[0] == cli.NOTHING, (seed, exported)
-        assert fleet(client) == before, (seed, exported)
-        assert reached.declare(exported, "plan")[0] == cli.NOTHING
+    status, exported, _ = desk.run("export", "--all")
+    assert status == cli.NOTHING
+    for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
+        path = f"/resource_providers/{each['uuid']}"
+        assert client.call("DELETE", path).status == 204
+    assert desk.declare(exported, "--yes")[0] == cli.NOTHING, (seed, exported)
+    assert fleet(client) == before, (seed, exported)
+    assert desk.declare(exported, "plan")[0] == cli.NOTHING
     assert desk.run("export", "--all")[1] == exported
 
 
@@ -533,9 +385,8 @@ ODD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("is_old", [False, True])
 def test_hosts_with_odd_names_are_exported_and_applied(
-    desk: Desk, client: Client, application: "WSGIApplication", is_old: bool
+    desk: Desk, client: Client
 ) -> None:
     for name in ODD_NAMES:
         host = {"name": name, "uuid": new_uuid()}
@@ -544,24 +395,152 @@ def test_hosts_with_odd_names_are_exported_and_applied(
         assert client.call("POST", "/resource_providers", child).status == 200
     before = fleet(client)
     assert before.keys() >= {*ODD_NAMES}
-    with serving(without_ledger(application)) as served:
-        reached = Desk(served.url, desk.file, desk._capsys) if is_old else desk
-        formats = [[]] if is_old else [[], ["--json"]]
-        exports = [reached.run("export", "--all", *each)[1] for each in formats]
-        some = ("{n}", "yes", "☃ 😀", "after ")
-        hosts = [f"--host={name}" for name in some]
-        few = reached.run("export", *hosts)[1]
-        for exported in exports:
-            for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
-                path = f"/resource_providers/{each['uuid']}"
-                assert client.call("DELETE", path).status == 204
-            status, out, err = reached.declare(exported, "--yes")
-            assert status == cli.NOTHING, (out, err)
-            assert fleet(client) == before
-        assert reached.declare(few, "plan")[:2] == (
-            cli.NOTHING,
-            "Hosts: 4 unchanged.\n",
-        )
+    exports = [desk.run("export", "--all", *each)[1] for each in ([], ["--json"])]
+    some = ("{n}", "yes", "☃ 😀", "after ")
+    few = desk.run("export", *(f"--host={name}" for name in some))[1]
+    for exported in exports:
+        for each in reversed(client.get("/ledger/v1/fleet")["providers"]):
+            path = f"/resource_providers/{each['uuid']}"
+            assert client.call("DELETE", path).status == 204
+        status, out, err = desk.declare(exported, "--yes")
+        assert status == cli.NOTHING, (out, err)
+        assert fleet(client) == before
+    assert desk.declare(few, "plan")[:2] == (cli.NOTHING, "Hosts: 4 unchanged.\n")
+
+
+def test_another_placement_cannot_be_used(old_desk: Desk) -> None:
+    ways = [("plan",), ("--yes",), ("--yes", "--prune")]
+    answers = [old_desk.declare(FLEET, *way) for way in ways]
+    answers += [old_desk.run("drift"), old_desk.run("export")]
+    complaint = "this Placement has no /ledger/v1, which placement-apply needs"
+    for answer in answers:
+        assert answer == (cli.ERROR, "", f"placement-apply: {complaint}\n")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# soon\n", "---\n", "null\n", "\ufeff"])
+def test_a_file_without_a_document_removes_nothing(
+    desk: Desk, client: Client, text: str
+) -> None:
+    desk.declare(FLEET, "--yes")
+    before = fleet(client)
+    for options in (["plan"], ["--yes"], ["--yes", "--prune-all"]):
+        status, out, err = desk.declare(text, "--prune", *options)
+        assert (status, out) == (cli.ERROR, "")
+        assert "fleet.yaml:1: the file declares nothing; write `trees: []`" in err
+    assert fleet(client) == before
+    # A second file that is empty is no less a mistake.
+    empty = desk.file.with_name("empty.yaml")
+    empty.touch()
+    assert desk.declare(FLEET, "--prune", "--yes", str(empty))[0] == cli.ERROR
+    assert fleet(client) == before
+
+
+def test_most_of_a_fleet_is_removed_only_if_that_is_said(
+    desk: Desk, client: Client
+) -> None:
+    def declare(count: int, *options: str) -> tuple[int, str, str]:
+        text = f"- {{name: 'h{{n}}', range: {{n: 1..{count}}}}}" if count else "[]"
+        return desk.declare(text, "--yes", *options)
+
+    declare(24)
+    status, out, err = declare(11, "--prune")
+    assert (status, out) == (cli.ERROR, "")
+    assert err == (
+        "placement-apply: --prune would remove 13 of the 24 hosts that fleet declared: "
+        "--prune-all does it\n"
+    )
+    assert len(fleet(client)) == 24
+    # Half of them, or ten, may go.
+    assert declare(12, "--prune")[0] == cli.NOTHING
+    assert declare(1, "--prune")[0] == cli.ERROR
+    assert declare(2, "--prune")[0] == cli.NOTHING
+    declare(24)
+    assert declare(0, "--prune-all")[0] == cli.NOTHING
+    assert fleet(client) == {}
+
+
+def change_between(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]
+) -> None:
+    """Let something change after a person has seen the plan, and before the yes."""
+
+    def agrees(question: str) -> bool:
+        change()
+        return True
+
+    monkeypatch.setattr(sys, "stdin", terminal.Person(""))
+    monkeypatch.setattr(cli, "agrees", agrees)
+
+
+def test_what_was_in_use_when_it_was_shown_stays(
+    desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "[{name: a, inventories: {VCPU: 8}}, {name: b}]"
+    desk.declare(text, "--yes")
+    consumer, host = new_uuid(), fleet(client)["a"]["uuid"]
+    assert client.claim(consumer, {host: {"VCPU": 1}}).status == 204
+    gone = partial(client.call, "DELETE", f"/allocations/{consumer}")
+    change_between(desk, monkeypatch, gone)
+    status, out, _ = desk.declare("[{name: b}, {name: c}]", "--prune")
+    assert status == cli.SOMETHING
+    assert "! a: It differs from the plan that was shown: plan it again." in out
+    assert out.endswith("Hosts: 1 created, 1 changed meanwhile, 1 unchanged.\n")
+    assert fleet(client).keys() == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("portion", [1, 500])
+def test_a_value_that_changes_before_the_yes_is_not_set_back(
+    desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch, portion: int
+) -> None:
+    monkeypatch.setattr(applying, "PORTION", portion)
+    desk.declare("[{name: a, inventories: {VCPU: 8}}, {name: b}]", "--yes")
+    host = fleet(client)["a"]["uuid"]
+    path = f"/resource_providers/{host}/inventories"
+
+    def grow() -> None:
+        body = {
+            "resource_provider_generation": client.generation(host),
+            "inventories": {"VCPU": {"total": 64}},
+        }
+        assert client.call("PUT", path, body).status == 200
+
+    change_between(desk, monkeypatch, grow)
+    more = "[{name: a, inventories: {VCPU: 16}}, {name: b, traits: [CUSTOM_B]}]"
+    status, out, _ = desk.declare(more)
+    assert status == cli.SOMETHING
+    assert out.endswith("Hosts: 1 changed, 1 changed meanwhile.\n")
+    assert fleet(client)["a"]["inventories"]["VCPU"]["total"] == 64
+    assert fleet(client)["b"]["traits"] == ["CUSTOM_B"]
+    # Planned again, and for whatever is there, it is.
+    assert desk.declare(more, "--yes")[0] == cli.NOTHING
+    assert fleet(client)["a"]["inventories"]["VCPU"]["total"] == 16
+
+
+@pytest.mark.parametrize("portion", [1, 500])
+def test_one_run_is_enough_in_portions_too(
+    desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch, portion: int
+) -> None:
+    monkeypatch.setattr(applying, "PORTION", portion)
+    a, b, c = (new_uuid() for _ in range(3))
+    gpu = "{name: gpu, inventories: {CUSTOM_GPU: 1}}"
+    desk.declare(
+        f"[{{name: a, uuid: {a}, children: [{gpu}]}}, {{name: b, uuid: {b}}}]", "--yes"
+    )
+    card = fleet(client)["gpu"]["uuid"]
+    assert client.claim(new_uuid(), {card: {"CUSTOM_GPU": 1}}).status == 204
+    after = (
+        f"[{{name: b, uuid: {a}}}, {{name: a, uuid: {b}}}, "
+        f"{{name: c, uuid: {c}, children: [{gpu}]}}]"
+    )
+    status, out, _ = desk.declare(after, "--yes")
+    assert (status, out.splitlines()[-1]) == (
+        cli.NOTHING,
+        "Hosts: 1 created, 2 changed.",
+    )
+    there = fleet(client)
+    assert (there["a"]["uuid"], there["b"]["uuid"]) == (b, a)
+    assert (there["gpu"]["uuid"], there["gpu"]["parent_provider_uuid"]) == (card, c)
+    assert desk.declare(after, "plan")[0] == cli.NOTHING
 
 
 def test_names_that_were_deleted_meanwhile_are_made_again(
@@ -745,19 +724,20 @@ def test_only_a_service_without_a_table_for_names_exports_none(
 def test_large_files_are_sent_in_portions(
     desk: Desk, service: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "PORTION", 3)
+    monkeypatch.setattr(applying, "PORTION", 3)
     text = "- {name: 'h{n}', range: {n: 1..8}}"
     assert "Hosts: 8 created." in desk.declare(text, "--yes")[1]
-    assert service.lines.count("POST /ledger/v1/apply") == 3
+    # Planned as a whole, and then done in portions.
+    assert service.lines.count("POST /ledger/v1/apply") == 4
 
 
 def test_what_was_done_before_an_error_is_shown(
     desk: Desk, application: "WSGIApplication", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "PORTION", 2)
+    monkeypatch.setattr(applying, "PORTION", 2)
     printed = []
     for options in ([], ["--json"]):
-        with serving(answering_once(application, "500 Broken")) as served:
+        with serving(answering_twice(application, "500 Broken")) as served:
             reached = Desk(served.url, desk.file, desk._capsys)
             text = "- {name: 'h{n}', range: {n: 1..3}}"
             status, out, err = reached.declare(text, "--yes", *options)
@@ -768,22 +748,3 @@ def test_what_was_done_before_an_error_is_shown(
     assert printed[0].endswith("Hosts: 2 created.\n")
     told = {each["name"]: each["result"] for each in json.loads(printed[1])["trees"]}
     assert told == {"h1": "unchanged", "h2": "unchanged"}
-
-
-def test_what_ordinary_calls_have_done_before_an_error_is_shown(
-    desk: Desk, application: "WSGIApplication"
-) -> None:
-    def service(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        if "name=b" in environ["QUERY_STRING"]:
-            start_response("500 Broken", [("Content-Type", "application/json")])
-            return [b'{"errors": [{"detail": "not now"}]}']
-        return without_ledger(application)(environ, start_response)
-
-    with serving(service) as served:
-        reached = Desk(served.url, desk.file, desk._capsys)
-        status, out, err = reached.declare("[{name: a}, {name: b}]", "--yes")
-    assert status == cli.ERROR
-    assert "not now (HTTP 500)" in err
-    assert out == "+ a\n    + a: a\nHosts: 1 created.\n"

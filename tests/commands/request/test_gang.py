@@ -1,14 +1,14 @@
-"""Servers that are booted together, with a service that places them, and without."""
+"""Servers that are booted together, by a service that places them."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from placement_clients import client
-from placement_clients.client import Client, Unavailable
+from placement_clients.client import Client
 from placement_clients.request import gang
 from placement_clients.request.boot import Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
@@ -21,33 +21,9 @@ from tests.commands.request.cloud import Cloud, flavor_m, image_of
 from tests.serving import Served, serving, without_ledger
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import WSGIApplication
 
 PLACEMENTS = "POST /ledger/v1/placements"
-
-
-@pytest.fixture(params=["ours", "without the ledger API"])
-def service(
-    application: "WSGIApplication", request: pytest.FixtureRequest
-) -> Iterator[Served]:
-    """Serve Placement, or one that knows no more than OpenStack Placement does."""
-
-    def old(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        if environ["PATH_INFO"].startswith("/ledger"):
-            start_response("404 Not Found", [("content-type", "application/json")])
-            return [json.dumps({"errors": [{"status": 404, "detail": "No."}]}).encode()]
-        return application(environ, start_response)
-
-    with serving(application if request.param == "ours" else old) as served:
-        yield served
-
-
-@pytest.fixture
-def is_old(request: pytest.FixtureRequest) -> bool:
-    """Whether the service is the one without the ledger API."""
-    return bool(request.node.callspec.params["service"] != "ours")
 
 
 @pytest.fixture
@@ -95,13 +71,10 @@ def test_all_are_placed_and_told_as_they_are_stored(
         assert list(each.mappings) == [""]
 
 
-def test_one_request_is_enough_where_the_service_places(
-    small_cloud: Cloud, service: Served, is_old: bool
-) -> None:
+def test_one_request_is_enough(small_cloud: Cloud, service: Served) -> None:
     service.calls.clear()
     place(small_cloud, servers(30))
-    assert service.lines[0] == PLACEMENTS
-    assert (len(service.lines) == 1) == (not is_old)
+    assert service.lines == [PLACEMENTS]
 
 
 def test_servers_are_spread_over_hosts(small_cloud: Cloud) -> None:
@@ -128,24 +101,6 @@ def test_room_for_some_is_room_for_none(small_cloud: Cloud) -> None:
     for server in some:
         assert not small_cloud.placement.get_allocations(server.uuid).by_provider
     assert len(place(small_cloud, servers(32))) == 32
-
-
-def test_what_cannot_be_given_back_is_told(
-    application: "WSGIApplication", small_cloud: Cloud
-) -> None:
-    def keeping(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        if environ["REQUEST_METHOD"] == "DELETE":
-            start_response("503 Service Unavailable", [])
-            return [b"later"]
-        return without_ledger(application)(environ, start_response)
-
-    with serving(keeping) as served:
-        placement = client.from_environment(url=served.url, token="admin")
-        with pytest.raises(Unavailable, match="given back: later") as caught:
-            place(Cloud(placement, small_cloud.uuids), servers(5), spread="host")
-    assert caught.value.may_have_succeeded
 
 
 def test_hosts_are_preferred(small_cloud: Cloud) -> None:
@@ -208,45 +163,54 @@ def test_a_server_of_another_project_is_taken(small_cloud: Cloud) -> None:
     assert small_cloud.placement.get_allocations(other.uuid).project_id == "blue"
 
 
-def test_a_lease_needs_the_ledger_api(small_cloud: Cloud, is_old: bool) -> None:
-    some = servers(2)
-    if is_old:
-        with pytest.raises(BadInput, match="a lease cannot be asked for"):
-            place(small_cloud, some, lease_seconds=60)
-        assert not small_cloud.placement.get_allocations(some[0].uuid).by_provider
-        return
-    placed = place(small_cloud, some, lease_seconds=60)
-    for each in placed:
+def test_claims_may_end_by_themselves(small_cloud: Cloud) -> None:
+    for each in place(small_cloud, servers(2), lease_seconds=60):
         path = f"/ledger/v1/leases/{each.server}"
-        told = small_cloud.placement.get(path, version="1.39")
-        assert told["expires_at"] == each.expires_at is not None
+        lease = small_cloud.placement.get(path, version="1.39")
+        assert lease["expires_at"] == each.expires_at is not None
 
 
-def test_a_spread_over_aggregates_needs_the_ledger_api(
-    small_cloud: Cloud, is_old: bool
-) -> None:
+def test_servers_are_spread_over_aggregates(small_cloud: Cloud) -> None:
     racks = new_uuid(), new_uuid()
     for name, rack in (("cn1", racks[0]), ("cn2", racks[0]), ("cn3", racks[1])):
         provider = small_cloud.placement.get_provider(small_cloud.uuids[name])
         small_cloud.placement.replace_aggregates(
             provider.uuid, provider.generation, [rack]
         )
-    if is_old:
-        with pytest.raises(BadInput, match="over aggregates cannot be asked for"):
-            place(small_cloud, servers(2), spread=racks)
-        return
     placed = place(small_cloud, servers(4), spread=racks, at_most=2)
     found = hosts(small_cloud, placed)
     assert (found["cn3"], found["cn1"] + found["cn2"]) == (2, 2)
 
 
-def test_nothing_fits_and_why(small_cloud: Cloud, is_old: bool) -> None:
+@pytest.mark.parametrize(
+    ("number", "wish"),
+    [(2, {}), (1, {"lease_seconds": 60}), (1, {"spread": "host"})],
+)
+def test_any_placement_takes_one_server_and_nothing_more(
+    application: "WSGIApplication",
+    small_cloud: Cloud,
+    number: int,
+    wish: dict[str, Any],
+) -> None:
+    some = servers(number)
+    with serving(without_ledger(application)) as served:
+        placement = client.from_environment(url=served.url, token="admin")
+        old = Cloud(placement, small_cloud.uuids)
+        with pytest.raises(BadInput, match="it takes one server at a time"):
+            place(old, some, **wish)
+        assert not placement.get_allocations(some[0].uuid).by_provider
+        [placed] = place(old, some[:1])
+        assert placement.get_allocations(some[0].uuid).by_provider
+        assert placed.mappings
+
+
+def test_nothing_fits_and_why(small_cloud: Cloud) -> None:
     for number in (1, 2):
         with pytest.raises(NoValidHost) as caught:
             place(small_cloud, servers(number), "resources:VCPU=17")
         why = caught.value.explanation
-        assert (why is None) == is_old
-        assert why is None or "VCPU" in json.dumps(why.document)
+        assert why is not None
+        assert "VCPU" in json.dumps(why.document)
 
 
 def test_what_placement_refuses_is_traced_to_the_flavor(small_cloud: Cloud) -> None:

@@ -1,0 +1,164 @@
+"""Plans what files declare, and applies exactly that."""
+
+import argparse
+import dataclasses
+import itertools
+import sys
+from collections.abc import Mapping, Sequence
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from placement_clients import record
+from placement_clients.apply import drawing, ledger
+from placement_clients.apply.declaration import Declaration
+from placement_clients.client import Client, Json, NotFound
+from placement_clients.output import Unusable, show_json
+
+OWNER = "fleet"
+PARSE_DONE = record.parser_with(trees=list)
+PARSE_DECLARED = record.parser_with(declared=list)
+# How many trees are sent at a time, where they need no others.
+PORTION = 500
+# So many trees may go with --prune, or half of what the owner declared.
+MOST_PRUNED = 10
+FAILURES = ("conflict", "refused")
+CHANGES = ("created", "changed", "removed")
+
+
+@dataclasses.dataclass(slots=True)
+class Applier:
+    """Sends a declaration: to be planned, and to be applied as it was planned."""
+
+    placement: Client
+    declared: Declaration
+    asked: argparse.Namespace
+    # What becomes of each tree, as far as that is known.
+    done: list[Json] = dataclasses.field(default_factory=list)
+    # What becomes of the names of aggregates and projects, by path.
+    names: dict[str, Json] = dataclasses.field(default_factory=dict)
+    has_answered: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a tree cannot be what it is to be."""
+        return any(tree["result"] in FAILURES for tree in self.done)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a tree differs from what was planned, and was left as it is."""
+        return any(tree["result"] == "stale" for tree in self.done)
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is not as it is to be."""
+        return bool(self.names) or any(tree["result"] in CHANGES for tree in self.done)
+
+    def show(self, words: Mapping[str, str], *, as_json: bool = True) -> None:
+        """Show what becomes of trees and names."""
+        names = list(self.names.values())
+        if self.asked.json and as_json:
+            show_json({"trees": self.done, "names": names})
+            return
+        # Standard output is for the document alone.
+        console = drawing.console(sys.stderr if self.asked.json else sys.stdout)
+        drawing.draw_trees(console, self.done)
+        drawing.draw_names(console, names)
+        drawing.draw_summary(console, self.done, words)
+
+    def plan(self) -> None:
+        """Find out what becomes of each tree."""
+        self.done = self._post(self.declared.trees, dry_run=True)
+
+    def check_prune(self) -> None:
+        """Check that not most of what this owner declared would go.
+
+        :raises Unusable: it would, and --prune-all does not say so
+        """
+        pruned = self.done[len(self.declared.trees) :]
+        count = sum(tree["result"] in CHANGES for tree in pruned)
+        if self.asked.prune_all or count <= MOST_PRUNED:
+            return
+        owner = self.asked.owner or OWNER
+        document = ledger.get(self.placement, "declared", {"owner": owner})
+        roots = {each["root"] for each in PARSE_DECLARED(document)["declared"]}
+        number = len(roots - {None})
+        if 2 * count > number:
+            raise Unusable(
+                f"--prune would remove {count} of the {number} hosts that {owner} "
+                "declared: --prune-all does it"
+            )
+
+    def apply(self) -> None:
+        """Apply what was planned, and find out what has become of each tree."""
+        planned, names = [tree["plan"] for tree in self.done], self.names
+        self.done, self.names = [], {}
+        trees = self.declared.trees
+        with _progress() as progress:
+            task = progress.add_task("applying", total=len(trees))
+            # Trees that need others are left to the end.
+            if len(trees) > PORTION:
+                for start in range(0, len(trees), PORTION):
+                    portion = trees[start : start + PORTION]
+                    self.done += self._post(portion, planned=planned, whole=False)
+                    progress.advance(task, len(portion))
+            is_done = self.done and not (self.is_stale or self.has_failed)
+            if not is_done or self.asked.prune:
+                # --yes is for whatever is there by then.
+                terms: dict[str, Json] = {} if self.asked.yes else {"planned": planned}
+                self.done = _join(self.done, self._post(trees, **terms))
+                progress.advance(task, len(trees))
+        self.names = {**names, **self.names}
+
+    def _post(
+        self, trees: Sequence[Json], *, whole: bool = True, **members: Json
+    ) -> list[Json]:
+        """Send trees, and return what becomes of each, and of those that are pruned.
+
+        A busy service is sent them again: twice does no harm.
+        """
+        members |= {"owner": self.asked.owner or OWNER, "force": self.asked.force}
+        if self.asked.prune:
+            members |= {"prune": True, "complete": whole}
+        body = self.declared.body(trees, **members)
+        try:
+            answer = self.placement.retry_while_busy(
+                lambda: self.placement.post(
+                    "/ledger/v1/apply", body, version=ledger.VERSION
+                )
+            )
+        except NotFound as exc:
+            if self.has_answered:
+                # A proxy, say, has no way to the service for a moment.
+                raise
+            raise Unusable(ledger.NEEDED) from exc
+        document = PARSE_DONE(answer.document)
+        self.has_answered = True
+        self.names |= {each["path"]: each for each in document.get("names", ())}
+        return list(document["trees"])
+
+
+def _join(first: Sequence[Json], last: Sequence[Json]) -> list[Json]:
+    """Return what has become of trees that were sent in portions, and then together."""
+    return [
+        before
+        if before and _is_done(before) and tree["result"] == "unchanged"
+        else tree
+        for before, tree in itertools.zip_longest(first, last)
+    ]
+
+
+def _is_done(tree: Json) -> bool:
+    return tree["result"] in (*CHANGES, "unchanged")
+
+
+def _progress() -> Progress:
+    """Return a bar on a terminal; nothing is shown in a pipe."""
+    console = drawing.console(sys.stderr)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
