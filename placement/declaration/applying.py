@@ -225,9 +225,7 @@ def _place(
 
     :param gone: those that are deleted later, when nothing is below them any more
     """
-    renamed = [
-        goal for goal in goals if goal.provider and goal.provider.name != goal.name
-    ]
+    renamed = [goal for goal in goals if goal.is_renamed]
     new = [
         batch.New(goal.uuid, goal.name, goal.parent_uuid)
         for goal in goals
@@ -241,11 +239,7 @@ def _place(
     there = batch.create_providers(connection, new, locked)
     for goal in renamed:
         resource_provider.rename(connection, locked[goal.uuid], goal.name)
-    moved = [
-        goal
-        for goal in goals
-        if goal.provider and goal.provider.parent_uuid != goal.parent_uuid
-    ]
+    moved = [goal for goal in goals if goal.is_moved]
     for goal in moved:
         reparenting.move(
             connection, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True

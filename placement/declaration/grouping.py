@@ -26,23 +26,13 @@ def settle(
     :param homes: the numbers of the plans that are about stored providers
     :param planned: the digests of plans that may be carried out; None for all
     """
-    vacated = {
-        uuid: number for number, each in enumerate(plans) for uuid in _vacated(each)
-    }
     groups = _Groups(len(plans))
-    settled = list(plans)
+    settled = _settle_names(plans, world, groups)
     for number, each in enumerate(plans):
-        for name in _taken(each):
-            holder = world.by_name.get(name)
-            if holder and holder.uuid in vacated:
-                groups.join(number, vacated[holder.uuid])
-            elif holder or name in world.taken:
-                settled[number] = _fail(each, Result.REFUSED, _complain(name, holder))
         for provider in _moved(each):
             parent = provider.parent_uuid or provider.uuid
-            groups.join(
-                number, homes.get(parent, homes.get(provider.root_uuid, number))
-            )
+            home = homes.get(parent, homes.get(provider.root_uuid, number))
+            groups.join(number, home)
     settled = _fail_together(settled, groups)
     if planned is not None:
         settled = [
@@ -56,6 +46,24 @@ def settle(
         dataclasses.replace(each, group=groups.of(number))
         for number, each in enumerate(settled)
     ]
+
+
+def _settle_names(
+    plans: Sequence[TreePlan], world: StoredTrees, groups: "_Groups"
+) -> list[TreePlan]:
+    """Join plans of which one gets a name that another gives up; refuse the rest."""
+    vacated = {
+        uuid: number for number, each in enumerate(plans) for uuid in _vacated(each)
+    }
+    settled = list(plans)
+    for number, each in enumerate(plans):
+        for name in _taken(each):
+            holder = world.by_name.get(name)
+            if holder and holder.uuid in vacated:
+                groups.join(number, vacated[holder.uuid])
+            elif holder or name in world.taken:
+                settled[number] = _fail(each, Result.REFUSED, _complain(name, holder))
+    return settled
 
 
 def _fail(plan: TreePlan, result: Result, reason: str) -> TreePlan:
@@ -107,22 +115,16 @@ class _Groups:
 
 def _taken(plan: TreePlan) -> Iterable[str]:
     """Return the names that providers of a tree get."""
-    for goal in plan.goals:
-        if goal.provider is None or goal.provider.name != goal.name:
-            yield goal.name
+    return (
+        goal.name for goal in plan.goals if goal.provider is None or goal.is_renamed
+    )
 
 
 def _vacated(plan: TreePlan) -> Iterable[str]:
     """Return the UUIDs of the providers of a tree that lose their names."""
-    for goal in plan.goals:
-        if goal.provider and goal.provider.name != goal.name:
-            yield goal.uuid
+    yield from (goal.uuid for goal in plan.goals if goal.is_renamed)
     yield from (provider.uuid for provider in plan.removed)
 
 
 def _moved(plan: TreePlan) -> Iterable[Provider]:
-    return (
-        goal.provider
-        for goal in plan.goals
-        if goal.provider and goal.provider.parent_uuid != goal.parent_uuid
-    )
+    return (goal.provider for goal in plan.goals if goal.provider and goal.is_moved)

@@ -70,6 +70,17 @@ class Goal:
         kinds = (self.inventories, self.traits, self.aggregates)
         return any(kind is not None for kind in kinds)
 
+    @property
+    def is_renamed(self) -> bool:
+        """Whether a provider that exists gets another name."""
+        return self.provider is not None and self.provider.name != self.name
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a provider that exists gets another parent."""
+        provider = self.provider
+        return provider is not None and provider.parent_uuid != self.parent_uuid
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TreePlan:

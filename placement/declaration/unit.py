@@ -4,8 +4,8 @@ A unit is the inventory of one resource class, a trait, or an aggregate.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from placement.declaration.world import Undeclarable
 from placement.model.declaration import Change, Declared, DeclaredProvider, is_same
@@ -46,29 +46,57 @@ def compare_inventories(
     known = {
         name: stored_of(inventory) for name, inventory in provider.inventories.items()
     }
-    wanted, changes, drift = dict(known), [], []
-    for name, value in sorted(part.inventories.items()):
-        holder = _holder(name, value, owners)
-        differs = not is_same(known.get(name), value)
-        if differs or (holder and not owners.force):
-            path = f"{part.name}/inventories/{name}"
-            changes.append(Change(path, known.get(name), value, holder))
-        if differs:
-            _set(wanted, name, value)
-    for name, value in sorted(owners.prior.inventories.items()):
-        is_held = any(name in other.inventories for other in owners.others.values())
-        if name in part.inventories or is_held or name not in known:
-            continue
-        left = Change(f"{part.name}/inventories/{name}", value, known[name])
-        if is_same(known[name], value):
-            changes.append(dataclasses.replace(left, before=value, after=None))
-            del wanted[name]
-        else:
-            drift.append(left)
-    if not any(change.owner for change in changes) or owners.force:
+    units = list(_declared_units(part, known, owners))
+    left = list(_left_units(part, known, owners))
+    drift = [each for _, each in left if not is_same(each.before, each.after)]
+    units += [
+        (name, dataclasses.replace(each, after=None))
+        for name, each in left
+        if each not in drift
+    ]
+    wanted = dict(known)
+    for name, change in units:
+        if not is_same(known.get(name), change.after):
+            _set(wanted, name, change.after)
+    changes = [change for _, change in units]
+    if owners.force or not any(change.owner for change in changes):
         for name in sorted(known):
             _check_use(provider, name, wanted.get(name))
     return Compared(wanted if wanted != known else None, changes, drift)
+
+
+# The resource class of an inventory, and how it differs.
+_Unit: TypeAlias = tuple[str, Change]
+
+
+def _declared_units(
+    part: DeclaredProvider, known: Mapping[str, Inventory], owners: Owners
+) -> Iterator[_Unit]:
+    """Yield the inventories that are not as they are declared now."""
+    for name, value in sorted(part.inventories.items()):
+        holder = _holder(name, value, owners)
+        if not is_same(known.get(name), value) or (holder and not owners.force):
+            path = f"{part.name}/inventories/{name}"
+            yield name, Change(path, known.get(name), value, holder)
+
+
+def _left_units(
+    part: DeclaredProvider, known: Mapping[str, Inventory], owners: Owners
+) -> Iterator[_Unit]:
+    """Yield the inventories that this owner alone declared, and no longer does.
+
+    ``before`` is what was declared, ``after`` what is there.
+    """
+    for name, value in sorted(owners.prior.inventories.items()):
+        if name in known and not _is_declared(name, part, owners):
+            path = f"{part.name}/inventories/{name}"
+            yield name, Change(path, value, known[name])
+
+
+def _is_declared(name: str, part: DeclaredProvider, owners: Owners) -> bool:
+    """Return whether an inventory is declared now, or by another owner."""
+    others = owners.others.values()
+    return name in part.inventories or any(name in each.inventories for each in others)
 
 
 def stored_of(inventory: Inventory) -> Inventory:

@@ -66,31 +66,41 @@ def match(trees: Sequence[DeclaredTree], world: StoredTrees) -> list[Match]:
     name; or for a child in the same tree, or in another one that is declared as well.
     """
     uuids = {part.uuid for parts in trees for part in parts if part.uuid}
-
-    def find(part: DeclaredProvider) -> Provider | None:
-        if part.uuid:
-            return world.by_uuid.get(part.uuid)
-        named = world.by_name.get(part.name)
-        return named if named and named.uuid not in uuids else None
-
-    roots = [find(parts[0]) for parts in trees]
-    roots = [
-        root if root and (parts[0].uuid or root.parent_uuid is None) else None
-        for parts, root in zip(trees, roots, strict=True)
-    ]
+    roots = [_find_root(parts[0], uuids, world) for parts in trees]
     declared = {root.root_uuid for root in roots if root}
-
-    def find_child(part: DeclaredProvider) -> Provider | None:
-        child = find(part)
-        if child is None or part.uuid:
-            return child
-        is_child = child.parent_uuid is not None and child.root_uuid in declared
-        return child if is_child else None
-
     return [
-        [root, *(find_child(part) for part in parts[1:])]
+        [root, *(_find_child(part, uuids, declared, world) for part in parts[1:])]
         for parts, root in zip(trees, roots, strict=True)
     ]
+
+
+def _find(
+    part: DeclaredProvider, uuids: Collection[str], world: StoredTrees
+) -> Provider | None:
+    if part.uuid:
+        return world.by_uuid.get(part.uuid)
+    named = world.by_name.get(part.name)
+    return named if named and named.uuid not in uuids else None
+
+
+def _find_root(
+    part: DeclaredProvider, uuids: Collection[str], world: StoredTrees
+) -> Provider | None:
+    root = _find(part, uuids, world)
+    return root if root and (part.uuid or root.parent_uuid is None) else None
+
+
+def _find_child(
+    part: DeclaredProvider,
+    uuids: Collection[str],
+    declared: Collection[str],
+    world: StoredTrees,
+) -> Provider | None:
+    child = _find(part, uuids, world)
+    if child is None or part.uuid:
+        return child
+    is_below = child.parent_uuid is not None and child.root_uuid in declared
+    return child if is_below else None
 
 
 def find_homes(matches: Iterable[Match], world: StoredTrees) -> dict[str, int]:

@@ -75,8 +75,7 @@ def _places(nodes: Sequence[yaml.Node], file: str) -> Iterator[tuple[yaml.Node, 
         yield node, Place(file, yaml12.line_of(node), path)
 
 
-def _combine(documents: Iterable[Document]) -> Declaration:
-    documents = list(documents)
+def _combine(documents: Sequence[Document]) -> Declaration:
     aggregates = _join((each.aggregates for each in documents), "aggregate", "UUIDs")
     for given in aggregates.values():
         _check_uuid(given)
@@ -84,21 +83,20 @@ def _combine(documents: Iterable[Document]) -> Declaration:
     for given in projects.values():
         if not 0 < len(given) <= LONGEST_WORD:
             raise Fault(given.place, f"an id has 1 to {LONGEST_WORD} characters")
-    _check_size(tree for document in documents for tree in document.trees)
+    patterns = [tree for document in documents for tree in document.trees]
+    _check_size(patterns)
     checker = _Checker(aggregates)
-    trees = [
-        checker.render(tree)
-        for document in documents
-        for pattern in document.trees
-        for tree in _spell_out(pattern, {})
-    ]
     return Declaration(
-        trees,
+        [checker.render(tree) for each in patterns for tree in _spell_out(each, {})],
         _words(text for document in documents for text in document.traits),
         _words(text for document in documents for text in document.resource_classes),
-        {str(name): str(given) for name, given in aggregates.items()},
-        {str(name): str(given) for name, given in projects.items()},
+        _plain(aggregates),
+        _plain(projects),
     )
+
+
+def _plain(names: Mapping[Text, Text]) -> dict[str, str]:
+    return {str(name): str(given) for name, given in names.items()}
 
 
 def _join(maps: Iterable[Mapping[Text, Text]], what: str, ids: str) -> dict[Text, Text]:

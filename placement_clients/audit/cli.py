@@ -226,6 +226,13 @@ def _duration(text: str) -> tuple[str, datetime.timedelta]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
+    _add_living(parser)
+    _add_report(parser)
+    _add_release(parser)
+    return parser
+
+
+def _add_living(parser: argparse.ArgumentParser) -> None:
     lives = parser.add_argument_group("who lives")
     lives.add_argument(
         "--nova",
@@ -252,6 +259,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="lines of JSON with uuid, maybe host, maybe resources; may be repeated",
     )
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--type",
         action="append",
@@ -281,6 +291,9 @@ def _parser() -> argparse.ArgumentParser:
         help="let Placement keep what is found, which the console shows, by the name "
         "of this audit (%(const)s)",
     )
+
+
+def _add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release",
         action="store_true",
@@ -307,4 +320,3 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="claim again what was released, from this file",
     )
-    return parser

@@ -105,28 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="keep the cursor here; without it, begin with what changes from now on",
     )
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--webhook", metavar="URL", help="post each change there")
-    where.add_argument(
-        "--notify",
-        action="store_true",
-        help="send each change as a notification of oslo.messaging, as the section "
-        "[oslo_messaging_notifications] of the configuration file says",
-    )
-    parser.add_argument(
-        "--transport-url",
-        metavar="URL",
-        help="the message broker for --notify, instead of the one in the file",
-    )
-    parser.add_argument(
-        "--secret-file",
-        type=Path,
-        metavar="FILE",
-        help="sign with the secret in this file, in base64, with or without whsec_",
-    )
-    parser.add_argument(
-        "--source", help="the source of the events; by default the URL of Placement"
-    )
+    _add_target(parser)
     parser.add_argument(
         "--filter",
         action="append",
@@ -155,3 +134,28 @@ def _parser() -> argparse.ArgumentParser:
         "--once", action="store_true", help="stop when everything is delivered"
     )
     return parser
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--webhook", metavar="URL", help="post each change there")
+    where.add_argument(
+        "--notify",
+        action="store_true",
+        help="send each change as a notification of oslo.messaging, as the section "
+        "[oslo_messaging_notifications] of the configuration file says",
+    )
+    parser.add_argument(
+        "--transport-url",
+        metavar="URL",
+        help="the message broker for --notify, instead of the one in the file",
+    )
+    parser.add_argument(
+        "--secret-file",
+        type=Path,
+        metavar="FILE",
+        help="sign with the secret in this file, in base64, with or without whsec_",
+    )
+    parser.add_argument(
+        "--source", help="the source of the events; by default the URL of Placement"
+    )

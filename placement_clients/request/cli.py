@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from placement_clients.client import (
     Candidates,
@@ -376,6 +377,10 @@ def _no_valid_host(
 # The arguments
 
 
+# What commands are added to.
+Commands: TypeAlias = Any
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
@@ -387,9 +392,22 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     wanted, rules, place = option.wanted(), option.rules(), way()
 
+    _add_query(commands, [wanted, rules])
+    _add_candidates(commands, [wanted, rules, place])
+    _add_boot(commands, [wanted, rules, place])
+    _add_rebuild(commands, [place])
+    _add_patch(commands)
+    for command in commands.choices.values():
+        command.add_argument(
+            "--json", action="store_true", help="print JSON, for programs"
+        )
+    return parser
+
+
+def _add_query(commands: Commands, parents: Sequence[argparse.ArgumentParser]) -> None:
     query = commands.add_parser(
         "query",
-        parents=[wanted, rules],
+        parents=parents,
         help="print the query string that would be sent to Placement",
         description="Print the query string that would be sent to Placement, without "
         "sending it. A query that Placement would refuse is printed too, with the "
@@ -397,18 +415,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     query.set_defaults(run=show_query)
 
+
+def _add_candidates(
+    commands: Commands, parents: Sequence[argparse.ArgumentParser]
+) -> None:
     candidates = commands.add_parser(
         "candidates",
-        parents=[wanted, rules, place],
+        parents=parents,
         help="print the hosts that can take the server",
         description="Print the hosts that can take the server: what it would take from "
         "which providers, and which request groups these serve. Nothing is claimed.",
     )
     candidates.set_defaults(run=show_candidates)
 
+
+def _add_boot(commands: Commands, parents: Sequence[argparse.ArgumentParser]) -> None:
     booting = commands.add_parser(
         "boot",
-        parents=[wanted, rules, place],
+        parents=parents,
         help="choose hosts for servers, and claim what they need there",
         description="Choose a host for a server, or for each of several, and claim "
         "what they need there: for all of them, or for none. A server that holds "
@@ -427,9 +451,13 @@ def _parser() -> argparse.ArgumentParser:
     option.add_wish(booting)
     booting.set_defaults(run=boot_servers)
 
+
+def _add_rebuild(
+    commands: Commands, parents: Sequence[argparse.ArgumentParser]
+) -> None:
     rebuild = commands.add_parser(
         "rebuild-check",
-        parents=[place],
+        parents=parents,
         help="check whether a server may be rebuilt from another image where it is",
         description="Check whether a server may be rebuilt from another image where "
         "it is: whether what it holds has the traits that the new image requires. No "
@@ -445,6 +473,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     rebuild.set_defaults(run=check_rebuild)
 
+
+def _add_patch(commands: Commands) -> None:
     patch = commands.add_parser(
         "node-patch",
         help="print the patch that gives a bare metal node its instance's traits",
@@ -455,8 +485,3 @@ def _parser() -> argparse.ArgumentParser:
     option.add_flavor(patch)
     option.add_image(patch)
     patch.set_defaults(run=show_node_patch)
-    for command in (query, candidates, booting, rebuild, patch):
-        command.add_argument(
-            "--json", action="store_true", help="print JSON, for programs"
-        )
-    return parser

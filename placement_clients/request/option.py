@@ -130,8 +130,8 @@ def add_wish(parser: argparse.ArgumentParser) -> None:
     """Add the options for how servers lie to each other, and for how long."""
     group = parser.add_argument_group(
         "how they are placed",
-        "Leases and spreads over aggregates need a Placement with "
-        "/ledger/v1/placements; any other claims for one server after the other.",
+        "These need a Placement with /ledger/v1/placements, like several servers; any "
+        "other takes one server at a time.",
     )
     group.add_argument(
         "--spread",

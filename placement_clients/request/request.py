@@ -248,18 +248,26 @@ def _parameters(suffix: str, group: Group) -> Iterator[tuple[str, str]]:
 def _problems(request: Request) -> Iterator[str]:
     """Yield the reasons for which Placement would refuse a request."""
     traits = [spec for spec in request.specs if spec.kind == "trait"]
-    for spec in traits:
-        if not TRAIT_NAME.fullmatch(spec.name):
-            yield f"{spec.origin}: {spec.name!r} cannot be the name of a trait"
-    for suffix, group in request.groups.items():
-        for name in sorted(group.required & group.forbidden):
-            yield f"{name} is {_both(traits, suffix, name)}"
+    yield from _trait_problems(request, traits)
     if not any(group.resources for group in request.groups.values()):
         yield (
             "flavor: nothing is asked for, neither by vcpus, memory_mb and disks "
             "nor by resources:…"
         )
         return
+    yield from _group_problems(request, traits)
+
+
+def _trait_problems(request: Request, traits: Iterable[Spec]) -> Iterator[str]:
+    for spec in traits:
+        if not TRAIT_NAME.fullmatch(spec.name):
+            yield f"{spec.origin}: {spec.name!r} cannot be the name of a trait"
+    for suffix, group in request.groups.items():
+        for name in sorted(group.required & group.forbidden):
+            yield f"{name} is {_both(traits, suffix, name)}"
+
+
+def _group_problems(request: Request, traits: Iterable[Spec]) -> Iterator[str]:
     for suffix, group in request.groups.items():
         if not group.resources:
             yield _without_resources(traits, suffix)
