@@ -1,8 +1,8 @@
 """What heavy and slow readers cost claims: ``python -m benchmarks.crowd --help``.
 
 Clients place for some time by themselves, and then again beside readers that ask for
-explanations, capacity and the fleet without a pause, and others that read the fleet a
-few bytes at a time. Over HTTP, on PostgreSQL.
+explanations, capacity and the fleet without a pause, and, with ``--slow``, others that
+read the fleet a few bytes at a time, without a proxy. Over HTTP, on PostgreSQL.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def _parse() -> argparse.Namespace:
         ("workers", 2),
         ("clients", 4),
         ("heavy", 12),
-        ("slow", 24),
+        ("slow", 0),
         ("seconds", 20),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, help="%(default)s")

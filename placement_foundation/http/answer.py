@@ -1,7 +1,5 @@
 """The answer to a request: a reply in the form that the caller prefers."""
 
-import datetime
-import functools
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -27,8 +25,6 @@ JSON = "application/json"
 # JSON documents, one per line.
 LINES = "application/x-ndjson"
 GZIP = "gzip"
-# How many times of changes are remembered in the form that headers have.
-MOST_DATES = 4096
 
 
 class Answer:
@@ -77,9 +73,8 @@ class Answer:
         if operation.dated and self._version >= operation.dated:
             headers.append(("cache-control", "no-cache"))
             if reply.modified:
-                # Headers have no fractions of a second.
-                moment = reply.modified.replace(microsecond=0)
-                headers.append(("Last-Modified", _http_date(moment)))
+                modified = datetime_utils.serialize_date(reply.modified)
+                headers.append(("Last-Modified", modified))
         response = webob.Response(headerlist=headers, app_iter=body)
         if status != HTTPStatus.OK:
             response.status = status
@@ -154,12 +149,6 @@ class Answer:
 def offers_of(operation: Operation) -> list[str]:
     """Return the media types of a reply, the preferred one first."""
     return [JSON, *operation.formats]
-
-
-@functools.lru_cache(maxsize=MOST_DATES)
-def _http_date(moment: datetime.datetime) -> str:
-    """Return a time as headers have it."""
-    return str(datetime_utils.serialize_date(moment))
 
 
 def _link(request: webob.Request, following: Mapping[str, str]) -> str:
