@@ -250,7 +250,7 @@ function Badge() {
 /** Which cloud it is, and who looks at it, as far as that is known. */
 function Where() {
   const { door, cloud, region, who } = useSource(session);
-  const user = door === "none" ? "no sign-in" : (who?.user ?? "by token");
+  const user = door === "none" ? "" : (who?.user ?? "by token");
   return (
     <span class="where">
       {cloud && <strong>{cloud}</strong>}
