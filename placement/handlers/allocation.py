@@ -4,26 +4,27 @@ from placement import errors
 from placement.objects import allocation
 from placement.operation import Call
 from placement.schemas import allocation as wire
-from placement_foundation.http.operation import Connection, Reply, reading, writing
+from placement_foundation.http.operation import Connection, Reply, writing
 
 MISSING_PROVIDER = "Resource provider '{uuid}' not found"
 
 
-@reading
-def list_by_consumer(call: Call[None], connection: Connection) -> Reply:
+def list_by_consumer(call: Call[None]) -> Reply:
     """List the allocations of a consumer: none, if there is no such consumer."""
-    found = allocation.list_by_consumer(connection, call.path["consumer_uuid"])
+    uuid = call.path["consumer_uuid"]
+    found = call.fetch(lambda connection: allocation.list_by_consumer(connection, uuid))
     return Reply(found.allocations, modified=found.modified)
 
 
-@reading
-def list_by_provider(call: Call[None], connection: Connection) -> Reply:
+def list_by_provider(call: Call[None]) -> Reply:
     """List the allocations against a provider.
 
     :raises NotFound: there is no such provider
     """
     uuid = call.path["uuid"]
-    generation, found = allocation.list_by_provider(connection, uuid)
+    generation, found = call.fetch(
+        lambda connection: allocation.list_by_provider(connection, uuid)
+    )
     if generation is None:
         raise errors.NotFound(MISSING_PROVIDER.format(uuid=uuid))
     return Reply(

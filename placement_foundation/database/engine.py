@@ -34,6 +34,8 @@ JOINED_LENGTH = 2**30
 # all statements of a request agree with each other. Writers see what was committed
 # when each statement starts: what is read under a lock is current.
 READ, WRITE = "read", "write"
+# A single query agrees with itself, and needs no transaction.
+FETCH = "fetch"
 # What is executed before the first statement. Writers on MySQL need nothing, since its
 # sessions are theirs, and PostgreSQL never does: its drivers say how a transaction
 # begins in the BEGIN that they send anyway.
@@ -48,6 +50,7 @@ WRITERS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"
 BEGINNINGS = {
     READ: ("REPEATABLE READ", True),
     WRITE: ("READ COMMITTED", False),
+    FETCH: ("AUTOCOMMIT", False),
 }
 # How long after its last use a connection is trusted without asking the server, in
 # seconds. Should it be lost nevertheless, the transaction begins again.

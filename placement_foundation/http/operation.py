@@ -57,6 +57,10 @@ class Call(Generic[S, C]):
         """Run ``work`` in a transaction that reads one snapshot; maybe repeatedly."""
         return self.database.read(work)
 
+    def fetch(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work``, which executes one query, without a transaction around it."""
+        return self.database.fetch(work)
+
     def write(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` in a transaction until it commits."""
         return self.database.write(work)

@@ -34,7 +34,9 @@ def note(connection: sa.Connection) -> dict[object, object]:
     return found
 
 
-RUNS = pytest.mark.parametrize("run", [Database.read, Database.write, Database.look])
+RUNS = pytest.mark.parametrize(
+    "run", [Database.read, Database.write, Database.look, Database.fetch]
+)
 
 
 @RUNS
