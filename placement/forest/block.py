@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 # Less than the room of any provider.
 NO_ROOM = -1
-# For how many amounts a block remembers which trees can give them.
+# For how many amounts a block remembers which trees have room for them.
 MOST_AMOUNTS = 64
 # Makes zeros and ones of their digits.
 _VALUES = bytes(digit == ord("1") for digit in range(256))
@@ -44,8 +44,7 @@ class Block:
     Sets of trees are bits by position. ``single`` are the trees with one provider.
     ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
     have the largest room of a member of each tree, by position, and ``most`` the
-    largest of these. ``uneven`` are the trees in which some member does not give every
-    amount that it has room for, by resource class. ``sharing`` are the providers that
+    largest of these. ``sharing`` are the providers that
     serve other trees as well.
     """
 
@@ -56,10 +55,9 @@ class Block:
     aggregates: Mapping[str, int]
     rooms: Mapping[str, tuple[int, ...]]
     most: Mapping[str, int]
-    uneven: Mapping[str, int]
     sharing: tuple[Provider, ...]
-    # The trees that can give an amount: most requests are for the same few amounts.
-    _giving: dict[tuple[str, int], int] = dataclasses.field(
+    # The trees with room for an amount: most requests are for the same few amounts.
+    _roomy: dict[tuple[str, int], int] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -67,8 +65,6 @@ class Block:
         self, needs: Needs, first: int = 0, end: int | None = None
     ) -> Iterator[Tree]:
         """Return the trees that may meet all needs, according to the index.
-
-        A tree of one provider that gets no help is among them only if it meets them.
 
         :param first: the position of the first one to look at
         :param end: the position after the last one; None means all
@@ -91,26 +87,18 @@ class Block:
                 amounts.append((name, amount, aided))
         for name, amount, aided in amounts:
             if bits:
-                bits &= self._that_give(name, amount) | aided
+                bits &= self._with_room(name, amount) | aided
         return _at(bits, self.trees)
 
-    def _that_give(self, name: str, amount: int) -> int:
-        """Return the trees in which some member has room for an amount and gives it.
-
-        There must be one that has room for it.
-        """
-        known = self._giving.get((name, amount))
+    def _with_room(self, name: str, amount: int) -> int:
+        """Return the trees in which some member has room for an amount."""
+        known = self._roomy.get((name, amount))
         if known is None:
             digits = ["1" if room >= amount else "0" for room in self.rooms[name]]
             known = int("".join(reversed(digits)), 2)
-            uneven = self.uneven.get(name, 0)
-            for position in _at(known & uneven, range(len(self.trees))):
-                members = self.trees[position].members
-                if not any(member.gives(name, amount) for member in members):
-                    known ^= 1 << position
-            if len(self._giving) >= MOST_AMOUNTS:
-                self._giving.clear()
-            self._giving[name, amount] = known
+            if len(self._roomy) >= MOST_AMOUNTS:
+                self._roomy.clear()
+            self._roomy[name, amount] = known
         return known
 
     def _only(self, index: Mapping[str, int], name: str, helped: frozenset[str]) -> int:
@@ -175,7 +163,6 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
     traits: dict[frozenset[str], int] = {}
     aggregates: dict[frozenset[str], int] = {}
     rooms: dict[str, list[int]] = {}
-    uneven: dict[str, int] = {}
     single = 0
     for position, tree in enumerate(listed):
         bit = 1 << position
@@ -188,8 +175,6 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
             if name not in rooms:
                 rooms[name] = [NO_ROOM] * len(listed)
             rooms[name][position] = room
-        for name in _uneven_in(tree):
-            uneven[name] = uneven.get(name, 0) | bit
     return Block(
         tuple(trees),
         listed,
@@ -198,7 +183,6 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
         _each(aggregates),
         {name: tuple(each) for name, each in rooms.items()},
         {name: max(each) for name, each in rooms.items()},
-        uneven,
         _list_sharing(listed),
     )
 
@@ -218,27 +202,13 @@ def _rooms_of(tree: Tree) -> dict[str, int]:
     return rooms
 
 
-def _uneven_in(tree: Tree) -> set[str]:
-    """Return the classes of which some member does not give every amount."""
-    return {
-        name
-        for member in tree.members
-        for name, inventory in member.inventories.items()
-        if inventory.min_unit > 1 or inventory.step_size > 1
-    }
-
-
 def _are_indexed_alike(one: Tree, other: Tree) -> bool:
     """Return whether two trees differ only in their room, or not at all."""
-    return (
-        len(one.members) == len(other.members)
-        and all(
-            before.traits == after.traits
-            and before.aggregates == after.aggregates
-            and before.inventories.keys() == after.inventories.keys()
-            for before, after in zip(one.members, other.members, strict=True)
-        )
-        and _uneven_in(one) == _uneven_in(other)
+    return len(one.members) == len(other.members) and all(
+        before.traits == after.traits
+        and before.aggregates == after.aggregates
+        and before.inventories.keys() == after.inventories.keys()
+        for before, after in zip(one.members, other.members, strict=True)
     )
 
 

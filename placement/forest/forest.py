@@ -7,7 +7,9 @@ shares the rest with it.
 import bisect
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from placement.forest import block, index
 from placement.forest.block import Block, Needs
@@ -16,6 +18,11 @@ from placement.forest.vocabulary import Vocabulary
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 
+NamesOf: TypeAlias = Callable[[Provider], frozenset[str]]
+TRAITS: NamesOf = operator.attrgetter("traits")
+AGGREGATES: NamesOf = operator.attrgetter("aggregates")
+# The aggregates of no provider.
+UNHELPED: frozenset[str] = frozenset()
 # How many trees a block has when it is made; it may grow to twice as many.
 BLOCK_SIZE = 256
 
@@ -287,45 +294,46 @@ class TreeByUuid(Mapping[str, Tree]):
 
 def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
     """Return what a tree must have to be an anchor of any candidate."""
-    groups = request.groups
-    anywhere = dict.fromkeys(each for group in groups for each in group.required)
-    members = dict.fromkeys(each for group in groups for each in group.member_of)
-    root_traits = [frozenset({name}) for name in sorted(request.root_required)]
+    # Only the root itself will do, not even a provider that shares.
+    traits = {frozenset({name}): UNHELPED for name in sorted(request.root_required)}
+    without_traits = dict.fromkeys(sorted(request.root_forbidden), UNHELPED)
+    aggregates: dict[frozenset[str], frozenset[str]] = {}
+    without_aggregates: dict[str, frozenset[str]] = {}
+    for group in request.groups:
+        for names in group.required:
+            traits.setdefault(names, _having(sharing, TRAITS, names))
+        for names in group.member_of:
+            aggregates.setdefault(names, _having(sharing, AGGREGATES, names))
+        for name in group.forbidden:
+            without_traits.setdefault(name, _lacking(sharing, TRAITS, name))
+        for name in group.not_member_of:
+            without_aggregates.setdefault(name, _lacking(sharing, AGGREGATES, name))
     return Needs(
-        traits=(
-            # Only the root itself will do, not even a provider that shares.
-            *((names, frozenset()) for names in root_traits),
-            *(
-                (names, _helped(each for each in sharing if each.traits & names))
-                for names in anywhere
-            ),
-        ),
-        aggregates=tuple(
-            (names, _helped(each for each in sharing if each.aggregates & names))
-            for names in members
-        ),
-        amounts=tuple(
+        tuple(traits.items()),
+        tuple(aggregates.items()),
+        tuple(
             (
                 name,
                 amount,
                 _helped(each for each in sharing if each.gives(name, amount)),
             )
-            for name, amount in _largest_amounts(groups).items()
+            for name, amount in _largest_amounts(request.groups).items()
         ),
-        without_traits=(
-            *((name, frozenset()) for name in sorted(request.root_forbidden)),
-            *(
-                (name, _helped(each for each in sharing if name not in each.traits))
-                for group in groups
-                for name in sorted(group.forbidden)
-            ),
-        ),
-        without_aggregates=tuple(
-            (name, _helped(each for each in sharing if name not in each.aggregates))
-            for group in groups
-            for name in sorted(group.not_member_of)
-        ),
+        tuple(without_traits.items()),
+        tuple(without_aggregates.items()),
     )
+
+
+def _having(
+    sharing: Iterable[Provider], names_of: NamesOf, names: frozenset[str]
+) -> frozenset[str]:
+    return _helped(each for each in sharing if not names.isdisjoint(names_of(each)))
+
+
+def _lacking(
+    sharing: Iterable[Provider], names_of: NamesOf, name: str
+) -> frozenset[str]:
+    return _helped(each for each in sharing if name not in names_of(each))
 
 
 def _largest_amounts(groups: Sequence[Group]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.model.request import Group, Request
@@ -146,39 +146,61 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     )
     demands = [_demands(suffix, want, request, free) for suffix, want in needs]
     contended = _contended(demands)
-    totals: Counter[str] = Counter()
-    for name, amount in itertools.chain.from_iterable(demands):
-        totals[name] += amount
     subtrees = list(_subtrees([suffix for suffix, _ in needs], request))
-    slots = [
-        Slot(
-            number=number,
-            suffix=suffix,
-            want=wants[want],
-            amounts=want.taken,
-            # Lists: for so few, a generator takes longer.
-            demands=tuple(
-                [
-                    (contended.index(name), amount)
-                    for name, amount in demands[number]
-                    if name in contended
-                ]
-            ),
-            share=sum([amount / totals[name] for name, amount in demands[number]]),
-            subtrees=tuple(
-                [which for which, members in enumerate(subtrees) if number in members]
-            ),
-        )
-        for number, (suffix, want) in enumerate(needs)
-    ]
+    slots = _slots(needs, wants, demands, contended, subtrees)
     return Plan(
         wants=tuple(wants),
-        slots=tuple(slots),
+        slots=slots,
         contended=tuple(contended),
         takers=tuple([_takers(name, demands) for name in contended]),
         subtrees=tuple(subtrees),
         spread_traits=_spread_traits(request),
         nested=request.nested,
+    )
+
+
+def _slots(
+    needs: Sequence[tuple[str, Want]],
+    wants: Mapping[Want, int],
+    demands: Sequence[Sequence[tuple[str, int]]],
+    contended: Sequence[str],
+    subtrees: Sequence[Sequence[int]],
+) -> tuple[Slot, ...]:
+    """Return a slot for each need, which is a suffix and a want.
+
+    :param wants: the number of each want
+    :param demands: what each slot takes that others may want, too
+    :param subtrees: the numbers of the slots that each ``same_subtree`` names
+    """
+    totals: Counter[str] = Counter()
+    for name, amount in itertools.chain.from_iterable(demands):
+        totals[name] += amount
+    return tuple(
+        [
+            Slot(
+                number=number,
+                suffix=suffix,
+                want=wants[want],
+                amounts=want.taken,
+                # Lists: for so few, a generator takes longer.
+                demands=tuple(
+                    [
+                        (contended.index(name), amount)
+                        for name, amount in demands[number]
+                        if name in contended
+                    ]
+                ),
+                share=sum([amount / totals[name] for name, amount in demands[number]]),
+                subtrees=tuple(
+                    [
+                        which
+                        for which, members in enumerate(subtrees)
+                        if number in members
+                    ]
+                ),
+            )
+            for number, (suffix, want) in enumerate(needs)
+        ]
     )
 
 

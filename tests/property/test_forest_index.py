@@ -202,22 +202,21 @@ def of_tree(each: Block, position: int) -> Any:
             if room[position] + 1
         },
         {name for name in each.rooms if each.most[name] != max(each.rooms[name])},
-        {name for name, trees in each.uneven.items() if trees & bit},
         {
             amount
             for amount in AMOUNTS
-            if each.trees[position] in that_give(each, amount)
+            if each.trees[position] in with_room(each, amount)
         },
     )
 
 
-def that_give(each: Block, amount: tuple[str, int]) -> list[Tree]:
-    """Return the trees of a block that an amount of a class can be had from."""
+def with_room(each: Block, amount: tuple[str, int]) -> list[Tree]:
+    """Return the trees of a block with room for an amount of a class."""
     return list(each.select(Needs(amounts=((*amount, frozenset()),))))
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_block_knows_which_trees_can_give_an_amount(
+def test_a_block_knows_which_trees_have_room_for_an_amount(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So few that it forgets some and finds them again.
@@ -232,20 +231,20 @@ def test_a_block_knows_which_trees_can_give_an_amount(
                 tree
                 for tree in trees.values()
                 if any(
-                    inventory.fits(amount)
+                    inventory.room >= amount
                     for member in tree.members
                     for which, inventory in member.inventories.items()
                     if which == name
                 )
             ]
-            assert that_give(made, (name, amount)) == expected, (name, amount)
+            assert with_room(made, (name, amount)) == expected, (name, amount)
             given += len(expected)
-            assert len(made._giving) <= 4
-            if (name, amount) in made._giving:
+            assert len(made._roomy) <= 4
+            if (name, amount) in made._roomy:
                 # What it knows is not looked up again.
-                forgetful = dataclasses.replace(made, rooms={}, uneven={})
-                forgetful._giving.update(made._giving)
-                assert that_give(forgetful, (name, amount)) == expected
+                forgetful = dataclasses.replace(made, rooms={})
+                forgetful._roomy.update(made._roomy)
+                assert with_room(forgetful, (name, amount)) == expected
                 remembered += 1
     assert given
     assert remembered
