@@ -356,13 +356,13 @@ SUMMARY_FIELDS = {
 
 def _listed(providers: Picks, amounts: Amounts) -> Json:
     return [
-        {"resource_provider": {"uuid": providers[number].uuid}, "resources": taken}
+        {"resource_provider": {"uuid": providers[number].uuid}, **taken}
         for number, taken in amounts
     ]
 
 
 def _keyed(providers: Picks, amounts: Amounts) -> Json:
-    return {providers[number].uuid: {"resources": taken} for number, taken in amounts}
+    return {providers[number].uuid: taken for number, taken in amounts}
 
 
 def _list_resources(provider: Provider) -> dict[str, Json]:
@@ -434,7 +434,7 @@ def _pattern_of(candidate: Candidate) -> tuple[Amounts, Mappings]:
     number_of = candidate.providers.index
     return (
         [
-            (number_of(each), json_text.fragment(taken))
+            (number_of(each), {"resources": json_text.fragment(taken)})
             for each, taken in candidate.amounts().items()
         ],
         [

@@ -394,6 +394,10 @@ class Anchors:
     def _attached(self) -> Callable[[int, frozenset[str]], Sequence[Provider]]:
         return _attached_that_suit(self._snapshot, self._offers)
 
+    @functools.cached_property
+    def _is_met_alone(self) -> Callable[[Provider], bool]:
+        return self._alone_at(NO_AGGREGATES).terms.are_met_by
+
     def in_order(self) -> Iterator[Anchor | Picks]:
         """Yield the anchors that may have answers, or the only answer of one."""
         request, tally = self._request, self._search.tally
@@ -437,9 +441,8 @@ class Anchors:
         """Return the same, without an iterator for what is known at once."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.
-            if self._alone_at(NO_AGGREGATES).terms.are_met_by(tree.root):
-                return tree.members * len(self._want_of_slot)
-            return None
+            is_met = self._is_met_alone(tree.root)
+            return tree.members * len(self._want_of_slot) if is_met else None
         domains = self._domains(tree)
         if domains is None:
             return None
