@@ -245,7 +245,7 @@ def _select(
         try:
             slots[each.id] = _choose(chosen, each, required[each.id], kept[each.id])
         except NotEnough as exc:
-            sight.require_all()
+            sight.require_before_refusal()
             reason = chosen.explain(each, required[each.id])
             raise selection.NoRoom(reason) from exc
         if _is_more(target, each, held[each.id], slots[each.id]):

@@ -115,7 +115,7 @@ def _promise(
         try:
             slots = chosen.choose(reservation, required)
         except NotEnough as exc:
-            sight.require_all()
+            sight.require_before_refusal()
             reason = chosen.explain(reservation, required)
             raise selection.NoRoom(reason) from exc
         sight.require(slots)

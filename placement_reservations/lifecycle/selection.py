@@ -113,9 +113,9 @@ class Selection:
     def explain_kept(self, reservation: Reservation, slots: Mapping[int, int]) -> str:
         """Return in sentences why a reservation cannot keep the slots that it has."""
         sentences = []
-        for host in self._hosts:
+        for host in (each for each in self._hosts if each.id in slots):
             room = self._room(host, reservation.wish)
-            if room < slots.get(host.id, 0):
+            if room < slots[host.id]:
                 lack = (
                     f"has room for {room}"
                     if room
@@ -167,8 +167,9 @@ class Selection:
     def has_room(self, reservation: Reservation, slots: Mapping[int, int]) -> bool:
         """Return whether slots are free, on any hosts."""
         return all(
-            self._room(host, reservation.wish) >= slots.get(host.id, 0)
+            self._room(host, reservation.wish) >= slots[host.id]
             for host in self._hosts
+            if host.id in slots
         )
 
     def _list_suitable(

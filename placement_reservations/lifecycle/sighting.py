@@ -21,6 +21,10 @@ T = TypeVar("T")
 Seen: TypeAlias = tuple[str, Details | None]
 
 
+# A refusal of a lease waits until so many hosts have been looked at.
+MOST_BEFORE_REFUSAL = 50
+
+
 class _Unseen(Exception):
     """Hosts have to be looked at before slots on them are promised, or refused."""
 
@@ -42,9 +46,13 @@ class Sight:
         if unseen:
             raise _Unseen(unseen)
 
-    def require_all(self) -> None:
-        """Go on only if all hosts have been looked at."""
-        self.require([host.id for host in self.hosts])
+    def require_before_refusal(self) -> None:
+        """Go on only if hosts that may have grown have been looked at.
+
+        They are not too many: the watch finds the others.
+        """
+        unseen = [host.id for host in self.hosts if host.id not in self._seen]
+        self.require(unseen[: max(0, MOST_BEFORE_REFUSAL - len(self._seen))])
 
 
 def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:

@@ -12,6 +12,7 @@ from placement_reservations.lifecycle import (
     change,
     execution,
     registration,
+    sighting,
     termination,
 )
 from placement_reservations.lifecycle.change import Update, WishChange
@@ -182,6 +183,16 @@ def test_a_host_that_grew_is_promised_at_once(cloud: Cloud) -> None:
     remove_host(cloud, "compute-2")
     cloud.give("compute-1", VCPU=16, MEMORY_MB=8192, DISK_GB=100)
     assert cloud.slots(cloud.order(12)) == [1] * 12
+
+
+def test_a_refusal_does_not_wait_for_all_of_many_hosts(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sighting, "MOST_BEFORE_REFUSAL", 1)
+    cloud.wire.calls.clear()
+    refused(cloud, amount=3)
+    looks = [call for call in cloud.wire.calls if "?name=compute-" in call]
+    assert [call.partition("name=")[2] for call in looks] == ["compute-1"]
 
 
 def test_nothing_is_promised_on_hosts_that_cannot_be_looked_at(cloud: Cloud) -> None:

@@ -174,7 +174,7 @@ HOST = {
     "hypervisor_version": 14,
     "availability_zone": "zone",
 }
-LEASE = {"user_id": "bea", "project_id": "red", "degraded": True}
+LEASE = {"user_id": "bea", "project_id": "red"}
 WISH = {
     "vcpus": 2,
     "memory_mb": 3,
@@ -261,7 +261,8 @@ def test_every_field_is_carried(
         "start_date": "2030-03-05T12:00:00.000000",
         "end_date": "2030-03-05T14:00:00.000000",
         "status": "PENDING",
-        "status_reason": None,
+        "degraded": missing,
+        "status_reason": "Some of its hosts had failed in Blazar." if missing else None,
         "trust_id": None,
         "reservations": [
             {
@@ -634,6 +635,7 @@ def test_a_database_that_is_not_blazars_is_refused(
     assert not (tmp_path / "nosuch.db").exists()
     with database.empty(tmp_path) as old:
         with old.engine.begin() as connection:
-            connection.execute(sa.text("ALTER TABLE leases DROP COLUMN degraded"))
+            statement = "ALTER TABLE reservations DROP COLUMN missing_resources"
+            connection.execute(sa.text(statement))
         assert run("--from-blazar", old.url) == 1
     assert "migrate it first" in capsys.readouterr().err
