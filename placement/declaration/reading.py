@@ -2,11 +2,9 @@
 
 import unicodedata
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db import models
 from placement.declaration.outcome import Terms
 from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
@@ -15,11 +13,7 @@ from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.declaration import Declarations, DeclaredTree
 from placement.model.tree import Tree
-from placement.objects import declared, exact_match
-from placement_foundation.database import storage
-
-_row = models.ResourceProvider
-_PLACES = sa.select(_row.root_provider_id, _row.uuid, _row.name).order_by(_row.id)
+from placement.objects import declared, resource_provider
 
 
 def load(
@@ -62,7 +56,8 @@ def list_members(
     """Return the UUIDs of the stored providers that a declaration mentions."""
     names = {part.name for parts in trees for part in parts}
     uuids = {part.uuid for parts in trees for part in parts if part.uuid}
-    return [place.uuid for place in _places(connection, names, uuids)]
+    places = resource_provider.list_places(connection, names, uuids)
+    return [place.uuid for place in places]
 
 
 def load_declared(
@@ -90,8 +85,8 @@ def _load_trees(
 ) -> list[Tree]:
     if forest is None:
         return list(reading.load(connection, words, root_ids).values())
-    found = [forest.tree(root_id) for root_id in sorted(root_ids)]
-    return [tree for tree in found if tree]
+    trees = [forest.tree(root_id) for root_id in sorted(root_ids)]
+    return [tree for tree in trees if tree]
 
 
 def _find(
@@ -101,21 +96,14 @@ def _find(
 
     The second part are the names that the database takes for others.
     """
-    roots, similar = set(), set()
-    for place in _places(connection, names, uuids):
-        roots.add(place.root_provider_id)
-        if place.name not in names and place.uuid not in uuids:
-            similar.add(_fold(place.name))
-    return roots - {None}, {name for name in names if _fold(name) in similar}
-
-
-def _places(
-    connection: sa.Connection, names: set[str], uuids: set[str]
-) -> Iterable[Any]:
-    for column, texts in ((_row.name, names), (_row.uuid, uuids)):
-        searchable = sorted(filter(exact_match.is_searchable, texts))
-        for chunk in storage.chunks(searchable):
-            yield from connection.execute(_PLACES.where(column.in_(chunk)))
+    places = resource_provider.list_places(connection, names, uuids)
+    similar = {
+        _fold(place.name)
+        for place in places
+        if place.name and place.name not in names and place.uuid not in uuids
+    }
+    roots = {place.root_id for place in places if place.root_id is not None}
+    return roots, {name for name in names if _fold(name) in similar}
 
 
 def _fold(name: str) -> str:

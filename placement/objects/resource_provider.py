@@ -52,6 +52,14 @@ class Locked(NamedTuple):
     modified: datetime.datetime | None = None
 
 
+class Place(NamedTuple):
+    """Where a provider is. What another service wrote may lack a root, or a name."""
+
+    root_id: int | None
+    uuid: str
+    name: str | None
+
+
 class KnownProvider(generation.WithGeneration, Protocol):
     """A provider as it was read."""
 
@@ -303,6 +311,23 @@ def _insert(
         key: Any = result.inserted_primary_key
         update = sa.update(row).where(row.id == key.id)
         connection.execute(update.values(root_provider_id=key.id))
+
+
+def list_places(
+    connection: sa.Connection, names: Iterable[str], uuids: Iterable[str]
+) -> list[Place]:
+    """List the providers with some names and UUIDs.
+
+    Names that the database takes for these count. A provider may occur twice.
+    """
+    row = models.ResourceProvider
+    query = sa.select(row.root_provider_id, row.uuid, row.name).order_by(row.id)
+    return [
+        Place(*values)
+        for column, texts in ((row.name, names), (row.uuid, uuids))
+        for chunk in storage.chunks(sorted(filter(exact_match.is_searchable, texts)))
+        for values in connection.execute(query.where(column.in_(chunk)))
+    ]
 
 
 def vacate(connection: sa.Connection, providers: Iterable[ResourceProvider]) -> None:

@@ -79,6 +79,7 @@ LAYERS = {
         {"option"},
         {"output"},
         {"client"},
+        {"adapter"},
         {"access", "record", "console_script"},
         {"errors"},
     ],
@@ -170,7 +171,7 @@ LIBRARIES = {
     | {"client", "compute", "feed", "audit"},
     "prometheus_client": {"observing", "monitoring"},
     "opentelemetry": {"observing"},
-    "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"}
+    "keystoneauth1": {"console", "http", "sync", "access", "adapter", "compute", "conf"}
     | {"cmd", "audit"},
     "gunicorn": {"serving"},
     "oslo_policy": {"policy", "conf", "http", "option"},
