@@ -46,7 +46,7 @@ class Gone(Exception):
 
 
 @dataclasses.dataclass(slots=True)
-class Counts:
+class FeedCounts:
     """What the forwarder has done since it was started."""
 
     delivered: int = 0
@@ -108,7 +108,7 @@ class Forwarder:
         self._sleep = sleep
         # An answer that is given up would pass for a failure.
         self._wait = min(LONGEST_WAIT, int(placement.answer_seconds / 2))
-        self.counts = Counts()
+        self.counts = FeedCounts()
 
     def run(self, *, once: bool = False) -> None:
         """Deliver what changes.
