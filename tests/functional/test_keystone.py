@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -94,14 +95,29 @@ def send(
     return request.get_response(application)
 
 
-# The library imports eventlet if it is installed, as it is for tests of notifications.
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+ASK = """
+import sys, webob
+from placement import app, conf
+path, headers = "/resource_providers", {"X-Auth-Token": sys.argv[2]}
+request = webob.Request.blank(path, headers=headers)
+print(request.get_response(app.start(conf.read([], [sys.argv[1]]))).status)
+"""
+
+
+# In a process of its own, since the library leaves connections open.
+@pytest.mark.embedded
 def test_a_memcached_that_does_not_answer_is_no_obstacle(
-    build: Build, server: IdentityServer
+    server: IdentityServer, tmp_path: Path
 ) -> None:
-    call = build(further="memcached_servers = 127.0.0.1:1")
-    for _ in range(2):
-        assert call("/traits", server.add_token("admin")).status_code == 200
+    path = tmp_path / "placement.conf"
+    connection = f"sqlite:///{tmp_path}/placement.db\nsync_on_startup = true"
+    path.write_text(
+        CONFIGURATION.replace("sqlite://", connection)
+        + identity.options_of(server, further="memcached_servers = 127.0.0.1:1")
+    )
+    asking = [sys.executable, "-c", ASK, str(path), server.add_token("admin")]
+    done = subprocess.run(asking, capture_output=True, text=True)
+    assert done.stdout == "200 OK\n", done.stderr
 
 
 @pytest.mark.parametrize(
