@@ -47,7 +47,9 @@ export function useReading<T>(
   }, [question, times, tries, read === null]);
   const { since } = useSource(away);
   useEffect(() => {
-    if (!since && failed) setTries(tries + 1);
+    if (since || !failed) return;
+    setFailed(null);
+    setTries(tries + 1);
   }, [since]);
   const known = read && last?.question === question ? last : null;
   return {
