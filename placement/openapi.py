@@ -20,7 +20,7 @@ from placement_foundation.http import json_text, query_string
 from placement_foundation.http.answer import JSON, LINES
 from placement_foundation.http.application import Table
 from placement_foundation.http.json_text import Written
-from placement_foundation.http.operation import Handler, Operation, Reply
+from placement_foundation.http.operation import Deviation, Handler, Operation, Reply
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     TEXT,
@@ -188,7 +188,7 @@ def _operation(
     body = row.body and row.body.at(version)
     if body:
         operation["requestBody"] = {
-            "required": not row.body_optional,
+            "required": Deviation.BODY_OPTIONAL not in row.deviation,
             "content": {JSON: {"schema": body.document}},
         }
     return operation

@@ -51,7 +51,7 @@ from placement.schemas import trait as trait_wire
 from placement.schemas import usage as usage_wire
 from placement.schemas import what_if as what_if_wire
 from placement_foundation.http.answer import LINES
-from placement_foundation.http.operation import Operation
+from placement_foundation.http.operation import Deviation, Operation
 from placement_foundation.http.version import ByVersion, always, since
 
 ROUTES: dict[str, dict[str, Operation]] = {
@@ -60,7 +60,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(root.show_versions),
             policy=None,
             reply=always(root_wire.render_versions),
-            accepts_anything=True,
+            deviation=Deviation.ACCEPTS_ANYTHING,
             dated=(1, 15),
         ),
     },
@@ -466,7 +466,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:aggregates:list",
             reply=aggregate_wire.RENDER_AGGREGATES,
             dated=(1, 15),
-            media_type_first=True,
+            deviation=Deviation.MEDIA_TYPE_FIRST,
         ),
         "PUT": Operation(
             handler=since(1, 1, aggregate.replace_aggregates),
@@ -475,7 +475,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             body=aggregate_wire.PUT_AGGREGATES,
             reply=aggregate_wire.RENDER_AGGREGATES,
             dated=(1, 15),
-            media_type_first=True,
+            deviation=Deviation.MEDIA_TYPE_FIRST,
         ),
     },
     "/resource_providers/{uuid}/traits": {
@@ -490,7 +490,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="placement:resource_providers:traits:update",
             subject=always(resource_provider.get_by_uuid),
             body=always(trait_wire.PUT_TRAITS),
-            body_first=True,
+            deviation=Deviation.BODY_FIRST,
             reply=always(trait_wire.render_provider_traits),
             dated=(1, 15),
         ),

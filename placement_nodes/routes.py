@@ -5,7 +5,7 @@
 
 from functools import partial
 
-from placement_foundation.http.operation import Handler, Operation
+from placement_foundation.http.operation import Deviation, Handler, Operation
 from placement_foundation.http.version import ByVersion, always, since
 from placement_nodes import errors, version
 from placement_nodes.handlers import driver, node, root, state, trait
@@ -41,7 +41,7 @@ V1 = {
         handler=always(root.show),
         policy=None,
         reply=always(root_wire.render_v1),
-        accepts_anything=True,
+        deviation=Deviation.ACCEPTS_ANYTHING,
     ),
 }
 NODES = {
@@ -66,7 +66,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(root.show),
             policy=None,
             reply=always(root_wire.render_root),
-            accepts_anything=True,
+            deviation=Deviation.ACCEPTS_ANYTHING,
         ),
     },
     "/healthcheck": {
@@ -74,7 +74,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(root.check_health),
             policy=None,
             reply=always(root_wire.render_health),
-            accepts_anything=True,
+            deviation=Deviation.ACCEPTS_ANYTHING,
         ),
     },
     # Clients ask with and without the slash.
@@ -151,7 +151,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(state.set_maintenance),
             policy="baremetal:node:maintenance:set",
             body=always(state_wire.MAINTENANCE),
-            body_optional=True,
+            deviation=Deviation.BODY_OPTIONAL,
             status=always(202),
         ),
         "DELETE": of_node(
@@ -183,7 +183,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=with_traits(trait.add_trait),
             policy="baremetal:node:traits:set",
             body=always(trait_wire.NOTHING),
-            body_optional=True,
+            deviation=Deviation.BODY_OPTIONAL,
             status=always(204),
         ),
         "DELETE": of_traits(

@@ -4,7 +4,7 @@ If you read one file, read this one.
 """
 
 from placement_foundation.http import query_string
-from placement_foundation.http.operation import Operation
+from placement_foundation.http.operation import Deviation, Operation
 from placement_foundation.http.version import always
 from placement_reservations.handlers import flavor, host, lease, root
 from placement_reservations.schemas import allocation as allocation_wire
@@ -26,7 +26,7 @@ VERSIONS = {
         policy=None,
         status=always(300),
         reply=always(root_wire.render_versions),
-        accepts_anything=True,
+        deviation=Deviation.ACCEPTS_ANYTHING,
     ),
 }
 
@@ -38,7 +38,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             handler=always(root.show_health),
             policy=None,
             reply=always(root_wire.render_health),
-            accepts_anything=True,
+            deviation=Deviation.ACCEPTS_ANYTHING,
         ),
     },
     "/v1/leases": {

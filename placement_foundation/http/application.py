@@ -25,7 +25,7 @@ from placement_foundation.http import (
     spool,
 )
 from placement_foundation.http.answer import JSON, Answer, offers_of
-from placement_foundation.http.operation import Call, Handler, Operation
+from placement_foundation.http.operation import Call, Deviation, Handler, Operation
 from placement_foundation.http.router import Router
 from placement_foundation.http.schema import Json
 from placement_foundation.http.version import Malformed, NotSupported, Version
@@ -325,7 +325,7 @@ class _Asked:
             self._parse(request, version)
         except errors.ServiceError as fault:
             names_nothing = not (operation.subject or operation.parse_path)
-            if names_nothing or operation.body_first:
+            if names_nothing or Deviation.BODY_FIRST in operation.deviation:
                 raise
             self.fault = fault
 
@@ -336,7 +336,7 @@ class _Asked:
         accepted = self._operation.body and self._operation.body.at(version)
         if accepted:
             raw = _body(request)
-            if raw or not self._operation.body_optional:
+            if raw or Deviation.BODY_OPTIONAL not in self._operation.deviation:
                 self.body = schema.parse_json(raw, accepted)
 
     @property
@@ -431,11 +431,11 @@ def _check_gates(
     :raises ServiceError: the operation's ``absent``, 406 or 415
     """
     handler = operation.handler.at(version)
-    if operation.media_type_first:
+    if Deviation.MEDIA_TYPE_FIRST in operation.deviation:
         _check_media_types(request, operation, version)
     if handler is None:
         raise operation.absent("")
-    if not operation.media_type_first:
+    if Deviation.MEDIA_TYPE_FIRST not in operation.deviation:
         _check_media_types(request, operation, version)
     return handler
 
@@ -445,8 +445,11 @@ def _check_media_types(
 ) -> None:
     if (
         operation.body
-        and not operation.body_optional
-        and (operation.body.at(version) or operation.media_type_first)
+        and Deviation.BODY_OPTIONAL not in operation.deviation
+        and (
+            operation.body.at(version)
+            or Deviation.MEDIA_TYPE_FIRST in operation.deviation
+        )
     ):
         # The message of a refusal quotes it even if there is none.
         content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
@@ -458,7 +461,7 @@ def _check_media_types(
     if (
         request.method == READING
         and operation.reply
-        and not operation.accepts_anything
+        and Deviation.ACCEPTS_ANYTHING not in operation.deviation
         and request.environ.get("HTTP_ACCEPT", JSON) != JSON
         and not request.accept.acceptable_offers(offers_of(operation))
     ):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import enum
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -126,6 +127,22 @@ def writing(work: Callable[..., Reply]) -> Handler:
     return handle
 
 
+class Deviation(enum.Flag):
+    """Where the steps of an operation differ from those of the others.
+
+    ``MEDIA_TYPE_FIRST`` checks media types before the microversion, and ``BODY_FIRST``
+    the body before the subject. ``ACCEPTS_ANYTHING``: the reply is JSON whatever the
+    caller accepts. ``BODY_OPTIONAL``: without a body it is None, and one is read as
+    JSON, whatever its content type.
+    """
+
+    NONE = 0
+    MEDIA_TYPE_FIRST = enum.auto()
+    BODY_FIRST = enum.auto()
+    ACCEPTS_ANYTHING = enum.auto()
+    BODY_OPTIONAL = enum.auto()
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """A method of a path: everything about it except what it does.
@@ -146,8 +163,7 @@ class Operation:
 
     ``query`` parses the query string; if there is none at a microversion, the query
     string is ignored. ``body`` is the schema of the body; if there is none, the body is
-    ignored. If it is ``body_optional`` and there is no body, it is None; if there is
-    one, it is read as JSON, whatever its content type.
+    ignored.
 
     ``status`` is the status of success, or 201 if the row ``may_create`` what it does
     not find and the handler did. ``reply`` renders the handler's value as JSON, and
@@ -157,11 +173,9 @@ class Operation:
     when the handler knows it, ``Last-Modified``. A ``tagged`` operation gives a
     ``basis`` with its replies, and heeds what the caller knows.
 
-    ``media_type_first`` and ``body_first`` move a step: media types are checked before
-    the microversion, the body before the subject. ``accepts_anything`` leaves a step
-    out: the reply is JSON whatever the caller accepts. ``newest_by_default`` is for
-    operations that no client from before microversions uses: a request without one gets
-    the newest, and errors are those of the newest whichever it asks for.
+    ``deviation`` is where the API has always been irregular. ``newest_by_default`` is
+    for operations that no client from before microversions uses: a request without one
+    gets the newest, and errors are those of the newest whichever it asks for.
 
     ``counted`` is the measure of the outcomes of requests that policy let in. A
     ``heavy`` operation may take seconds: few are answered at a time, and the next one
@@ -177,15 +191,12 @@ class Operation:
     parse_path: Callable[..., Any] | None = None
     query: ByVersion[Parser[Any] | Callable[[Pairs], Any]] | None = None
     body: ByVersion[Schema | None] | None = None
-    body_optional: bool = False
     flags: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
     status: ByVersion[int] = OK
     reply: ByVersion[Renderer | None] | None = None
     dated: tuple[int, int] | None = None
     absent: type[errors.ServiceError] = errors.NotFound
-    media_type_first: bool = False
-    body_first: bool = False
-    accepts_anything: bool = False
+    deviation: Deviation = Deviation.NONE
     formats: Mapping[str, Renderer] = dataclasses.field(default_factory=dict)
     tagged: bool = False
     newest_by_default: bool = False

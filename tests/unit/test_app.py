@@ -16,7 +16,13 @@ import webob
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
 from placement_foundation.http.application import Application, Table
-from placement_foundation.http.operation import Operation, Reply, reading, writing
+from placement_foundation.http.operation import (
+    Deviation,
+    Operation,
+    Reply,
+    reading,
+    writing,
+)
 from placement_foundation.http.schema import Schema
 from placement_foundation.http.version import ByVersion, always, since
 from tests import settings
@@ -165,7 +171,9 @@ def test_a_missing_subject_comes_before_a_wrong_body(
 def test_a_row_may_look_at_the_body_first(
     serve: Callable[..., webob.Response],
 ) -> None:
-    wants = operation(body=always(NAMED), subject=always(missing), body_first=True)
+    wants = operation(
+        body=always(NAMED), subject=always(missing), deviation=Deviation.BODY_FIRST
+    )
     assert "'name' is a required property" in detail(
         serve(wants, method="PUT", body=b"{}", content_type="application/json")
     )
@@ -201,7 +209,9 @@ def test_a_row_may_look_at_media_types_first(
     serve: Callable[..., webob.Response],
 ) -> None:
     wants = operation(
-        handler=since(1, 5, answer), body=since(1, 5, NAMED), media_type_first=True
+        handler=since(1, 5, answer),
+        body=since(1, 5, NAMED),
+        deviation=Deviation.MEDIA_TYPE_FIRST,
     )
     assert serve(wants, method="PUT", version="1.4").status_int == 415
 
