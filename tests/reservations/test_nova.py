@@ -106,6 +106,17 @@ def test_hosts(nova: Nova, compute: Any) -> None:
     assert compute.list_servers_on("compute-2") == []
 
 
+def test_the_404_of_a_proxy_is_not_that_something_is_gone(
+    nova: Nova, compute: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute.find_host("compute-1")
+    page = webob.Response(status=404, body=b"<html>no such page</html>")
+    monkeypatch.setattr(Nova, "__call__", lambda self, *wsgi: page(*wsgi))
+    for remove in (compute.delete_flavor, compute.delete_server, compute.find_host):
+        with pytest.raises(ComputeError):
+            remove("compute-1")
+
+
 def test_what_nova_reserves_on_a_host_is_not_promised(
     cloud: Cloud, compute: Any
 ) -> None:
