@@ -7,6 +7,7 @@ The servers are those at 127.0.0.1, unless ``PLACEMENT_TEST_POSTGRESQL_URL`` or
 
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 
 from placement.db import migration, models
 from placement.db.own import content
-from placement.objects import standard_name
+from placement.objects import copying, standard_name
 from placement.objects.soundness import checking
 from placement.objects.soundness.rule import RULES
 from placement_foundation import option
@@ -83,6 +84,23 @@ def make_placement(database: Database) -> None:
     """Create the tables, and the standard traits and resource classes."""
     migration.SCHEMA.upgrade(database)
     standard_name.synchronise(database)
+
+
+@contextmanager
+def embedded() -> Iterator[Database]:
+    """Give another database, on SQLite."""
+    with tempfile.TemporaryDirectory() as directory:
+        database = connect(f"sqlite:///{directory}/embedded.db")
+        make_placement(database)
+        yield database
+        database.engine.dispose()
+
+
+def copy(source: Database, target: Database) -> int:
+    """Copy a database into an empty one, and return how many rows."""
+    return source.look(
+        lambda old: target.write(lambda new: copying.copy(old, new), attempts=1)
+    )
 
 
 def empty_placement(connection: sa.Connection) -> None:

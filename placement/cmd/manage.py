@@ -35,12 +35,11 @@ HELPS = (
     "os-traits",
     demonstration.CATEGORY,
     OPENAPI,
-    "export",
-    "import",
+    copying.CATEGORY,
     "check",
 )
 # The categories that work without a configured database.
-WITHOUT_DATABASE = (demonstration.CATEGORY, OPENAPI)
+WITHOUT_DATABASE = (demonstration.CATEGORY, OPENAPI, copying.CATEGORY)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,6 +89,8 @@ def _run(config: cfg.ConfigOpts) -> int:
         return 1
     if config.category.name == OPENAPI:
         return print_openapi(config)
+    if config.category.name == copying.CATEGORY:
+        return copying.run(config)
     if config.category.action is None:
         config.category.print_help()
         return 0

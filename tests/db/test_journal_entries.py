@@ -14,7 +14,6 @@ from placement.demonstration import planting
 from placement.model.lease import BATON
 from placement.objects import (
     clock,
-    copying,
     generation,
     leasing,
     online_migration,
@@ -585,9 +584,11 @@ def uproot(scene: Scene, database: Database) -> None:
 
 
 def copy(scene: Scene, database: Database) -> None:
-    lines = database.look(lambda connection: list(copying.read(connection)))
-    database.write(backends.empty_placement)
-    database.write(lambda connection: copying.write(connection, iter(lines)))
+    """Fill the database with a copy of itself, by way of another one."""
+    with backends.embedded() as other:
+        backends.copy(database, other)
+        database.write(backends.empty_placement)
+        backends.copy(other, database)
 
 
 @pytest.mark.damage
@@ -628,7 +629,7 @@ def claim_another(scene: Scene, database: Database) -> None:
         (add_standard_names, "standard_name."),
         (plant, "planting.plant"),
         (uproot, "planting.remove"),
-        (copy, "copying.write"),
+        (copy, "copying.copy"),
     ],
 )
 def test_work_that_forgets_its_entries_is_noticed(
@@ -646,13 +647,10 @@ def test_work_that_forgets_its_entries_is_noticed(
     assert any(writer in each for each in found), found
 
 
-def test_an_imported_copy_is_another_journal(scene: Scene, database: Database) -> None:
+def test_a_copy_is_another_journal(scene: Scene, database: Database) -> None:
     scene.claim(VCPU=2)
     cursor = scene.client.get(f"{CHANGES}?since=now")["cursor"]
-    lines = database.look(lambda connection: list(copying.read(connection)))
-    database.write(backends.empty_placement)
-    assert scene.client.call("GET", f"{CHANGES}?since={cursor}").status == 200
-    database.write(lambda connection: copying.write(connection, iter(lines)))
+    copy(scene, database)
     gone = scene.client.call("GET", f"{CHANGES}?since={cursor}")
     assert (gone.status, gone.code) == (410, "placement.cursor_gone")
 
