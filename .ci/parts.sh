@@ -88,6 +88,11 @@ part_galera() {
     install_package /usr/lib/galera/libgalera_smm.so galera-4
     $TOX -e galera
 }
+part_proxy() {
+    install_package nginx nginx-light
+    install_package haproxy haproxy
+    $TOX -e proxy
+}
 part_clients() { start_rabbitmq && $TOX -e clients; }
 part_baremetal() { $TOX -e baremetal; }
 part_ironic() { start_rabbitmq && $TOX -e ironic; }
@@ -101,7 +106,7 @@ part_wheel() { $TOX -e wheel; }
 part_sbom() { $TOX -e sbom; }
 part_alerts() { install_package promtool prometheus && $TOX -e alerts; }
 part_console() { install_browser && $TOX -e console; }
-REST="explanations failures stress galera clients baremetal ironic keystone reservations blazar nova
+REST="explanations failures stress galera proxy clients baremetal ironic keystone reservations blazar nova
     openapi kubernetes wheel sbom alerts console"
 
 # Run parts one after the other, go on after one has failed, and end with a table of results
