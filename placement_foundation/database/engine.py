@@ -259,6 +259,29 @@ def require_file(url: sa.URL) -> None:
         raise ValueError(f"there is no database at {path}")
 
 
+class _Embedded(sqlite3.Connection):
+    """A connection to the embedded database that knows its open cursors.
+
+    A statement that is not read to the end keeps its snapshot, even past the end of the
+    transaction: later ones on the same connection would read what was there before.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+
+    def cursor(self, *arguments: Any, **options: Any) -> Any:
+        """Return a new cursor."""
+        cursor = super().cursor(*arguments, **options)
+        self._cursors.add(cursor)
+        return cursor
+
+    def close_cursors(self) -> None:
+        """End all statements."""
+        for cursor in list(self._cursors):
+            cursor.close()
+
+
 def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     """Return an engine for the embedded database.
 
@@ -268,7 +291,11 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     in_memory = is_in_memory(url)
     engine = sa.create_engine(
         url,
-        connect_args={"timeout": settings.lock_timeout, "check_same_thread": False},
+        connect_args={
+            "timeout": settings.lock_timeout,
+            "check_same_thread": False,
+            "factory": _Embedded,
+        },
         poolclass=sa.pool.QueuePool,
         # A database in memory belongs to one connection, which threads use in turn.
         pool_size=1 if in_memory else 5,
@@ -284,6 +311,10 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         connection.execute(
             f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
         )
+
+    @sa.event.listens_for(engine, "reset")
+    def reset(connection: _Embedded, record: Any, state: Any) -> None:
+        connection.close_cursors()
 
     exc_filters.register_engine(engine)
     # Of what the engine of oslo.db has besides, this is for any database.

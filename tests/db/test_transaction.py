@@ -292,3 +292,26 @@ def test_what_a_database_cannot_do_is_no_lost_race(alone: Database) -> None:
     with pytest.raises(db_exc.DBError, match="DISTINCT"):
         alone.write(ask_too_much)
     assert len(attempts) == 1
+
+
+def test_what_is_not_read_to_the_end_holds_no_snapshot(
+    database: Database, alone: Database
+) -> None:
+    """A reader of the journal would not see what was committed since."""
+    name = models.Trait.name
+    left = []
+
+    def leave(connection: sa.Connection) -> None:
+        names = sa.select(name).execution_options(yield_per=10)
+        result = connection.execute(names)
+        result.fetchone()
+        # As the traceback of an error holds it.
+        left.append(result.cursor)
+
+    if backends.KIND == "sqlite":
+        database.read(leave)
+    row = sa.insert(models.Trait).values(name="CUSTOM_LATER")
+    alone.write(lambda connection: connection.execute(row).close())
+    later = sa.select(name).where(name == "CUSTOM_LATER")
+    for _ in range(3):
+        assert database.read(lambda connection: connection.scalar(later))
