@@ -422,6 +422,7 @@ def test_the_feed_goes_on_where_the_fleet_ends(client: Client, provider: str) ->
     assert follow(client, fleet["cursor"]) == []
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("since", ["oldest", "fleet", "claim"])
 def test_an_emptied_journal_is_not_nothing_new(
     since: str, client: Client, database: Database, provider: str
