@@ -224,24 +224,6 @@ def test_what_is_written_by_hand_is_noticed_by_reading_alone(
     assert keeps(one)
 
 
-def test_providers_that_only_one_of_the_two_has_are_found_by_reading(
-    cloud: tuple[Instance, Instance],
-) -> None:
-    one, plain = cloud
-    for _ in range(11):
-        one.client.make_provider(VCPU=8)
-    rng = random.Random(4)
-    foreign = ForeignWriter(rng, plain.database)
-    for _ in range(5):
-        assert ask(one, PROVIDERS) == ask(plain, PROVIDERS)
-        with plain.database.engine.begin() as foreign.connection:
-            foreign.delete(foreign.bare()[0])
-            foreign.create(foreign.bare()[0])
-        assert ask(one, PROVIDERS) != ask(plain, PROVIDERS)
-        examine(one)
-        assert ask(one, PROVIDERS) == ask(plain, PROVIDERS)
-
-
 def test_the_forest_is_kept_again_when_the_other_service_has_been_quiet(
     cloud: tuple[Instance, Instance], caplog: pytest.LogCaptureFixture
 ) -> None:

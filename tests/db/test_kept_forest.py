@@ -7,7 +7,6 @@ one that keeps nothing.
 import functools
 import gc
 import os
-import random
 import threading
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from placement.forest.checkpoint import Checkpoint
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
-from placement.model.tree import SHARING, Provider
+from placement.model.tree import Provider
 from placement.objects import allocation, change_log
 from placement.schemas import allocation_candidate as wire
 from placement_foundation.database import storage
@@ -31,44 +30,10 @@ from placement_foundation.http import query_string
 from placement_foundation.http.version import Version
 from tests import backends, settings
 from tests.client import Client, new_uuid
-from tests.instances import NOTICED_AFTER, Backup, Instance, Instances, ask
-from tests.property.cloud import AGGREGATES, Writer
+from tests.instances import NOTICED_AFTER, Instance, Instances, ask
+from tests.property.cloud import AGGREGATES
 from tests.statements import statements
 from tests.threads import at_once
-
-
-# Three times as usual, and twice as if nothing said which trees of a shard changed.
-@pytest.mark.parametrize(
-    ("seed", "most_listed"),
-    [*((seed, change_log.MOST_LISTED) for seed in range(3)), (3, 0), (4, 0)],
-)
-def test_every_answer_is_that_of_an_instance_that_keeps_nothing(
-    seed: int, most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(change_log, "MOST_LISTED", most_listed)
-    one, other = instances.start(), instances.start()
-    plain = instances.start(keeps=False)
-    rng = random.Random(seed)
-    writer = Writer(rng, [one.client, other.client])
-    for step in range(60):
-        act = writer.write()
-        # So much later that the next request checks whether others write, unless that
-        # is done ahead of it.
-        for instance in (one, other):
-            instance.clock.now += 2 * NOTICED_AFTER
-            if step % 2:
-                instance.keeper.watch(instance.database)
-        questions = [writer.question() for _ in range(2)]
-        questions += rng.sample(writer.questions_about_usages(), 2)
-        questions += [writer.question_about_one_provider() for _ in range(2)]
-        for question in questions:
-            expected = ask(plain, question)
-            for instance in (one, other):
-                assert ask(instance, question) == expected, (step, act, question)
-    for instance in (one, other):
-        assert instance.keeper.is_keeping
-        assert any(instance.context.project_usages.kept.values()), "no usages were kept"
-
 
 HOSTS = "/allocation_candidates?resources=VCPU:1"
 
@@ -88,45 +53,6 @@ def fill(instance: Instance, host: str, amount: int = 8) -> str:
     consumer = new_uuid()
     assert instance.client.claim(consumer, {host: {"VCPU": amount}}).status == 204
     return consumer
-
-
-def test_a_database_that_was_restored_is_noticed(instances: Instances) -> None:
-    one = instances.start()
-    host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
-    tables = (models.Allocation, models.Consumer, models.FOREST_STAMPS)
-    backup = Backup(one.database, *tables)
-    fill(one, host)
-    assert free_hosts(one) == {other}
-    backup.restore()
-    assert free_hosts(one) == {host, other}
-    assert one.keeper.is_keeping
-
-
-def test_a_thread_with_an_older_moment_sees_that_moment(instances: Instances) -> None:
-    one = instances.start()
-    host, other = (one.client.make_provider(VCPU=8) for _ in range(2))
-    assert free_hosts(one) == {host, other}
-
-    def look_late(connection: sa.Connection) -> Any:
-        # The moment of this transaction is that of its first statement.
-        connection.execute(sa.text("SELECT count(*) FROM traits"))
-        fill(writer, host)
-        assert free_hosts(one) == {other}
-        newest = one.keeper._current
-        late = cache.load(connection, one.keeper)
-        assert one.keeper._current is newest, "what is kept goes back in time"
-        return late
-
-    writer = instances.start()
-    late = one.database.read(look_late)
-    rooms = {
-        tree.root.uuid: tree.root.inventories["VCPU"].room
-        for tree in late.everything.trees
-    }
-    assert rooms == {host: 8, other: 8}
-    with statements(one.database) as executed:
-        assert free_hosts(one) == {other}
-    assert len(executed) <= UNCHANGED
 
 
 def test_a_forked_process_continues_with_what_was_loaded(instances: Instances) -> None:
@@ -542,51 +468,6 @@ def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(
     # The database may have been restored, so what else was derived is read anew.
     assert before
     assert current.origin is not before.origin
-    assert one.keeper.is_keeping
-
-
-def test_a_change_of_a_sharing_provider_is_seen_in_the_trees_it_serves(
-    instances: Instances,
-) -> None:
-    one, other = instances.start(), instances.start()
-    question = "/allocation_candidates?resources=VCPU:1,DISK_GB:4"
-    host, disk = other.client.make_provider(VCPU=8), new_uuid()
-    assert free_hosts(one, question) == set()
-    disk = other.client.make_provider(DISK_GB=8)
-    associate_both(other.client, [host, disk])
-    assert free_hosts(one, question) == set()
-    body = {"resource_provider_generation": 2, "traits": [SHARING]}
-    path = f"/resource_providers/{disk}/traits"
-    assert other.client.call("PUT", path, body).status == 200
-    assert free_hosts(one, question) == {host, disk}
-    consumer = new_uuid()
-    assert other.client.claim(consumer, {disk: {"DISK_GB": 8}}).status == 204
-    assert free_hosts(one, question) == set()
-    assert other.client.call("DELETE", f"/allocations/{consumer}").status == 204
-    assert free_hosts(one, question) == {host, disk}
-
-
-def associate_both(client: Client, providers: list[str]) -> None:
-    for provider in providers:
-        body = {"resource_provider_generation": 1, "aggregates": [AGGREGATES[0]]}
-        path = f"/resource_providers/{provider}/aggregates"
-        assert client.call("PUT", path, body).status == 200
-
-
-def test_a_provider_that_moves_leaves_one_tree_and_is_in_the_other(
-    instances: Instances,
-) -> None:
-    one, other = instances.start(), instances.start()
-    client = other.client
-    roots = [client.make_provider(DISK_GB=8) for _ in range(2)]
-    child = client.make_provider(VCPU=8)
-    question = "/allocation_candidates?resources=VCPU:1,DISK_GB:1"
-    assert free_hosts(one, question) == set()
-    for root in (*roots, None):
-        body = {"name": child, "parent_provider_uuid": root}
-        assert client.call("PUT", f"/resource_providers/{child}", body).status == 200
-        expected = {child, root} if root else set()
-        assert free_hosts(one, question) == expected
     assert one.keeper.is_keeping
 
 

@@ -16,8 +16,6 @@ import sqlalchemy as sa
 import webob
 
 from placement.db import models
-from placement.forest import cache
-from placement.questions import providers
 from tests.client import new_uuid
 from tests.db.test_kept_forest import fill
 from tests.instances import NOTICED_AFTER, Instance, Instances, ask
@@ -270,31 +268,6 @@ def test_a_name_with_a_nul_is_unknown(
     one = instances.start(keeps=keeps)
     status = one.client.call("GET", question.format("%00")).status
     assert status == (200 if "name=" in question else 400 if "?" in question else 404)
-
-
-def test_a_thread_with_an_older_moment_reads_a_provider_at_that_moment(
-    instances: Instances,
-) -> None:
-    one, other = instances.start(), instances.start()
-    host, elsewhere = (other.client.make_provider(VCPU=8) for _ in range(2))
-    parts = {uuid: providers.part_around(uuid) for uuid in (host, elsewhere)}
-    path = f"/resource_providers/{host}/usages"
-    one.client.get(path)
-
-    def look_late(connection: sa.Connection) -> None:
-        # The moment of this transaction is that of its first statement.
-        connection.execute(sa.text("SELECT count(*) FROM traits"))
-        fill(other, host, 3)
-        assert one.client.get(path)["usages"] == {"VCPU": 3}
-        newest = one.keeper._current
-        for uuid, part in parts.items():
-            found = cache.load(connection, one.keeper, part).provider(uuid)
-            assert found
-            assert found.inventories["VCPU"].used == 0
-            assert one.keeper._current is newest, "what is kept goes back in time"
-
-    one.database.read(look_late)
-    assert one.client.get(path)["usages"] == {"VCPU": 3}
 
 
 def test_a_name_that_changes_is_seen_in_what_has_not_changed(
