@@ -244,7 +244,7 @@ class CachedForest:
                 self._distrust(connection, fresh)
                 return None
         if self._distrusted_since is not None:
-            self._trust_if_quiet(self._distrusted_since)
+            self._trust_if_quiet(connection, current, self._distrusted_since)
         return current
 
     def _distrust(self, connection: sa.Connection, fresh: Checkpoint) -> None:
@@ -260,12 +260,16 @@ class CachedForest:
                 QUIET,
             )
 
-    def _trust_if_quiet(self, since: float) -> None:
+    def _trust_if_quiet(
+        self, connection: sa.Connection, current: Checkpoint, since: float
+    ) -> None:
         if self._clock() - since < QUIET:
             return
+        # Meanwhile there may have been changes that no sum shows.
+        fresh = checkpoint.read_all(connection, current.position, current.forest)
         with self._replacing:
             self._distrusted_since = None
-            self._keep(self._current)
+            self._keep(fresh)
         LOG.info("no other service writes to this database: the forest is kept")
 
 

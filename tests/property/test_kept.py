@@ -1,5 +1,6 @@
 """What is kept is what is stored, whatever any program writes, in any order."""
 
+import functools
 import random
 from typing import Any, ClassVar
 
@@ -104,11 +105,20 @@ class Cloud(RuleBasedStateMachine):
             *filing.TABLES,
         )
         backup = Backup(self.database, *tables)
+        row = models.ResourceProvider
+        changing = sa.select(row.id, row.generation, row.updated_at)
+        with self.database.engine.begin() as connection:
+            providers = connection.execute(changing).all()
         for _ in range(rng.randrange(1, 4)):
             self.place(rng, 1)
         for instance in rng.sample(self.keeping, rng.randrange(3)):
-            instance.database.read(lambda each, who=instance: check(each, who))
+            instance.database.read(functools.partial(check, instance=instance))
         backup.restore()
+        with self.database.engine.begin() as connection:
+            for key, generation, updated_at in providers:
+                values = {"generation": generation, "updated_at": updated_at}
+                itself = sa.update(row).where(row.id == key)
+                connection.execute(itself.values(values))
         if rng.random() < 0.5:
             # The lists of some shards go on from there; those of others look older.
             self.place(rng, 1)
@@ -121,7 +131,7 @@ class Cloud(RuleBasedStateMachine):
             # The moment of this transaction is that of its first statement.
             connection.execute(sa.text("SELECT count(*) FROM traits"))
             other.client.place([new_uuid()])
-            late.database.read(lambda each: check(each, late))
+            late.database.read(functools.partial(check, instance=late))
             check(connection, late)
 
         late.database.read(look)
@@ -129,7 +139,7 @@ class Cloud(RuleBasedStateMachine):
     @invariant()
     def every_read_is_as_if_nothing_were_kept(self) -> None:
         for instance in self.keeping:
-            instance.database.read(lambda each, who=instance: check(each, who))
+            instance.database.read(functools.partial(check, instance=instance))
 
     @rule(rng=RANDOMS)
     def ask(self, rng: random.Random) -> None:
@@ -155,9 +165,10 @@ def test_what_is_kept_is_what_is_stored(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=5,
+            max_examples=3,
             stateful_step_count=20,
             deadline=None,
+            derandomize=True,
             suppress_health_check=list(HealthCheck),
         ),
     )
