@@ -25,7 +25,7 @@ from placement.handlers.ledger import (
     fleet,
     journal,
     lease,
-    placement,
+    placing,
     what_if,
 )
 from placement.handlers.ledger import root as ledger
@@ -42,7 +42,7 @@ from placement.schemas import inventory as inventory_wire
 from placement.schemas import journal as journal_wire
 from placement.schemas import lease as lease_wire
 from placement.schemas import ledger as ledger_wire
-from placement.schemas import placement as placement_wire
+from placement.schemas import placing as placing_wire
 from placement.schemas import reshaper as reshaper_wire
 from placement.schemas import resource_class as class_wire
 from placement.schemas import resource_provider as provider_wire
@@ -234,14 +234,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
     },
     "/ledger/v1/placements": {
         "POST": Operation(
-            handler=since(1, 10, placement.place),
+            handler=since(1, 10, placing.place),
             policy="placement:ledger:placements",
-            query=placement_wire.QUERY,
-            body=always(placement_wire.BODY),
-            reply=always(placement_wire.render),
+            query=placing_wire.QUERY,
+            body=always(placing_wire.BODY),
+            reply=always(placing_wire.render),
             may_create=True,
             newest_by_default=True,
-            heavy=placement_wire.is_heavy,
+            heavy=placing_wire.is_heavy,
         ),
     },
     "/ledger/v1/changes": {

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from placement import errors, measure
-from placement.objects.placement import Ground
+from placement.objects.placing import Ground
 from placement.operation import Context
 from placement.placing import placing
 from placement.placing.placing import Placing, Scene
-from placement.questions.placement import choosing
-from placement.questions.placement.choosing import Chosen
-from placement.questions.placement.filling import Choice
-from placement.schemas.placement import Order, Placements
+from placement.questions.placing import choosing
+from placement.questions.placing.choosing import Chosen
+from placement.questions.placing.filling import Choice
+from placement.questions.placing.order import Order, Placements
 from placement_foundation.database import origin, trouble
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry

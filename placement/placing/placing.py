@@ -14,27 +14,25 @@ import sqlalchemy as sa
 from placement import errors
 from placement.forest import cache
 from placement.forest.forest import Forest
-from placement.microversion import MAXIMUM
 from placement.model.allocation import Allocation, Claim, provider_uuids
 from placement.model.consumer import WantedConsumer
 from placement.model.entry import Ownership
-from placement.objects import allocation, lease, placement
+from placement.objects import allocation, lease
+from placement.objects import placing as stored
 from placement.objects.allocation import ClaimNames
-from placement.objects.placement import Ground, Known, Refused, Standing, Written
+from placement.objects.placing import Ground, Known, Refused, Standing, Written
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
-from placement.questions.explanation.explanation import ExplanationQuery
+from placement.questions.explanation.explanation import Explanation, ExplanationQuery
 from placement.questions.explanation.report import Wanted
-from placement.questions.placement import choosing, overlay
-from placement.questions.placement.choosing import Chosen, Present, Series
-from placement.questions.placement.domain import domains_of
-from placement.questions.placement.filling import Choice
-from placement.schemas import explanation as explanation_wire
-from placement.schemas.placement import Order, Placement, Placements
+from placement.questions.placing import choosing, overlay
+from placement.questions.placing.choosing import Chosen, Present, Series
+from placement.questions.placing.domain import domains_of
+from placement.questions.placing.filling import Choice
+from placement.questions.placing.order import Order, Placement, Placements
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
-from placement_foundation.http.schema import Json, View
 from placement_foundation.observing import telemetry
 
 # How long an explanation of why nothing fits may take, in seconds.
@@ -58,6 +56,14 @@ class Scene:
     names: ClaimNames
     existing: Mapping[str, Sequence[Allocation]]
     ends: Mapping[str, int]
+
+
+class NoHostServes(errors.NoRoom):
+    """There is no room for any consumer, for these ``reasons``."""
+
+    def __init__(self, message: str, reasons: Explanation) -> None:
+        super().__init__(message)
+        self.reasons = reasons
 
 
 class Placing:
@@ -198,9 +204,12 @@ class Placing:
         )
         if not chosen.exact:
             detail += " Another choice of hosts might have room for more."
-        raise errors.NoRoom(detail, None if could else self._explain())
+        reasons = None if could else self._explain()
+        if reasons:
+            raise NoHostServes(detail, reasons)
+        raise errors.NoRoom(detail)
 
-    def _explain(self) -> Json:
+    def _explain(self) -> Explanation | None:
         """Return why nothing fits; None while enough threads find out for others."""
         with (
             contextlib.suppress(errors.Busy),
@@ -209,14 +218,13 @@ class Placing:
             return self._find_reasons()
         return None
 
-    def _find_reasons(self) -> Json:
+    def _find_reasons(self) -> Explanation:
         # Nothing is locked any more, and it may take a second.
         forest = self.database.read(
             lambda connection: cache.load(connection, self.cache)
         )
         asked = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
-        answer = explanation.explain(forest, asked)
-        return explanation_wire.render(answer, View(MAXIMUM))
+        return explanation.explain(forest, asked)
 
     def _ground(self, scene: Scene, placed: Mapping[str, Choice]) -> Ground:
         present = {uuid: _standing(each) for uuid, each in scene.existing.items()}
@@ -290,7 +298,7 @@ def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
     )
     existing = allocation.list_by_consumers(connection, uuids & names.consumers)
     known = sorted(own & existing.keys())
-    ends = placement.load_ends(connection, known) if known else {}
+    ends = stored.load_ends(connection, known) if known else {}
     if kept is not None:
         return Scene(kept.forest, names, existing, ends)
     part = None
@@ -318,7 +326,7 @@ def write(
 
     def work(connection: sa.Connection) -> Written:
         first = known.pop() if known else None
-        return placement.write(connection, claims, ground, lease_seconds, first)
+        return stored.write(connection, claims, ground, lease_seconds, first)
 
     return database.write(work, attempts=attempts)
 

@@ -8,7 +8,7 @@ from placement import errors
 from placement.model.lease import Lease
 from placement.model.moment import as_text
 from placement.schemas import moment
-from placement.schemas.placement import SECONDS
+from placement.schemas.placing import SECONDS
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (

@@ -1,7 +1,6 @@
 """Questions about a changed cloud on the wire."""
 
 import dataclasses
-import functools
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
@@ -11,7 +10,13 @@ from placement.questions.candidate_query import Candidates
 from placement.questions.capacity import Capacity
 from placement.questions.explanation.explanation import Explanation
 from placement.questions.what_if import CloudChange, Difference, World
-from placement.schemas import allocation_candidate, capacity, explanation, inventory
+from placement.schemas import (
+    allocation_candidate,
+    body_query,
+    capacity,
+    explanation,
+    inventory,
+)
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -86,9 +91,6 @@ PARSERS: Mapping[str, ByVersion[Parser]] = {
     "explanation": explanation.QUERY,
     "capacity": capacity.QUERY,
 }
-NO_PARAMETERS = Schema(
-    {"type": "object", "additionalProperties": False}, query_string.FORMATS
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,24 +102,8 @@ class Asked:
     world: World
 
 
-def _choose(
-    pairs: Pairs, parsers: Mapping[str, Parser | None]
-) -> Mapping[str, Parser | None]:
-    """Return the parser for the query in the body; the path takes none."""
-    query_string.check(pairs, NO_PARAMETERS)
-    return parsers
-
-
-QUERIES = ByVersion(
-    {
-        (since.major, since.minor): query_string.Parser(
-            functools.partial(
-                _choose, parsers={ask: each.at(since) for ask, each in PARSERS.items()}
-            ),
-            NO_PARAMETERS,
-        )
-        for since in allocation_candidate.QUERY.versions()
-    }
+QUERIES = body_query.by_version(
+    lambda version: {ask: each.at(version) for ask, each in PARSERS.items()}
 )
 
 
@@ -126,7 +112,7 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
 
     :raises BadRequest: the query is wrong
     """
-    question = parsers[body["ask"]](query_string.decode(_as_bytes(body["query"])))
+    question = body_query.parse(parsers[body["ask"]], body["query"])
     world = World(
         _parse_uuids(body.get("ignore_consumers", ())),
         _parse_uuids(body.get("without_hosts", ())),
@@ -141,11 +127,6 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
 def _parse_uuids(texts: Iterable[str]) -> frozenset[str]:
     """Return UUIDs in the usual spelling."""
     return frozenset(str(uuid.UUID(each)) for each in texts)
-
-
-def _as_bytes(text: str) -> str:
-    """Return a string in the form of a WSGI query string: a character for each byte."""
-    return text.encode("utf-8").decode("latin-1")
 
 
 def _parse_change(change: Json) -> CloudChange:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.placing import placing
-from placement.schemas import placement as wire
+from placement.schemas import placing as wire
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import query_string, thread_limit

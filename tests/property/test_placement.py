@@ -8,10 +8,10 @@ import pytest
 from placement.forest import forest as forests
 from placement.forest import vocabulary
 from placement.model.tree import SHARING
-from placement.questions.placement import choosing
-from placement.questions.placement.choosing import Present
-from placement.questions.placement.filling import Choice
-from placement.questions.placement.query import (
+from placement.questions.placing import choosing
+from placement.questions.placing.choosing import Present
+from placement.questions.placing.filling import Choice
+from placement.questions.placing.query import (
     Domains,
     Preference,
     Quality,

@@ -89,7 +89,7 @@ INNER = {
     PACKAGE / "questions": [
         {"capacity"},
         {"counting"},
-        {"candidates", "explanation", "placement", "what_if"},
+        {"candidates", "explanation", "placing", "what_if"},
         {"candidate_query", "fleet", "name", "providers"},
     ],
     PACKAGE / "forest": [
@@ -102,7 +102,7 @@ INNER = {
         {"checksum"},
     ],
     PACKAGE / "objects": [
-        {"leasing", "placement", "reshaper"},
+        {"leasing", "placing", "reshaper"},
         {"allocation"},
         {"batch", "claim"},
         {"aggregate", "consumer", "copying", "inventory", "reparenting", "trait"},

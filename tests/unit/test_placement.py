@@ -15,17 +15,17 @@ from placement.forest.forest import Forest
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING, Tree
 from placement.questions.candidate_query import CandidateQuery
-from placement.questions.placement import choosing, packing
-from placement.questions.placement.choosing import Chosen, Present
-from placement.questions.placement.overlay import Overlay
-from placement.questions.placement.query import (
+from placement.questions.placing import choosing, packing
+from placement.questions.placing.choosing import Chosen, Present
+from placement.questions.placing.overlay import Overlay
+from placement.questions.placing.query import (
     Domains,
     Preference,
     Quality,
     Spread,
     Wish,
 )
-from placement.schemas import placement as wire
+from placement.schemas import placing as wire
 from placement.search.budget import Limits
 from placement_foundation.http import schema
 from tests.property import forest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.schemas import journal, placement, what_if
+from placement.schemas import journal, placing, what_if
 
 PLAIN = "0f3dd7b1-4a8e-4f7b-9d5e-aa10bb20cc30"
 SPELLINGS = [PLAIN.upper(), PLAIN.replace("-", ""), f"{{{PLAIN}}}", f"urn:uuid:{PLAIN}"]
@@ -22,7 +22,7 @@ def test_consumers_and_hosts_to_leave_out(spelling: str) -> None:
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_preferred_host(spelling: str) -> None:
-    preference = placement._parse_preference({"host": spelling, "weight": 1})
+    preference = placing._parse_preference({"host": spelling, "weight": 1})
     assert preference.name == PLAIN
 
 

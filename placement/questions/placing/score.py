@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from placement.model.tree import Tree
-from placement.questions.placement.overlay import Amounts
-from placement.questions.placement.query import Preference, Quality
+from placement.questions.placing.overlay import Amounts
+from placement.questions.placing.query import Preference, Quality
 
 
 def _has_trait(tree: Tree, name: str, taken: Amounts) -> float:

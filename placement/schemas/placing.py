@@ -1,23 +1,21 @@
 """Placements on the wire."""
 
-import dataclasses
-import functools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 from placement import errors
 from placement.model.moment import as_text
 from placement.questions.candidate_query import CandidateQuery
-from placement.questions.placement.overlay import Amounts
-from placement.questions.placement.query import (
+from placement.questions.placing.order import Order, Placement, Placements
+from placement.questions.placing.query import (
     Domains,
     Preference,
     Quality,
     Spread,
     Wish,
 )
-from placement.schemas import allocation_candidate
+from placement.schemas import allocation_candidate, body_query
 from placement.schemas.allocation import CONSUMER_TYPE, OWNER
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -35,7 +33,7 @@ from placement_foundation.http.schema import (
     keyed,
     listed,
 )
-from placement_foundation.http.version import ByVersion, Version
+from placement_foundation.http.version import Version
 
 # The most consumers of one request, and of others that a spread counts.
 MOST = 1000
@@ -100,56 +98,8 @@ BODY = Schema(
         },
     )
 )
-NO_PARAMETERS = Schema(
-    {"type": "object", "additionalProperties": False}, query_string.FORMATS
-)
-
 # Parses a query for candidates.
 Candidates: TypeAlias = Callable[[Pairs], CandidateQuery]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Order:
-    """A request for placements: for whom, and what each of them gets."""
-
-    wish: Wish
-    consumers: tuple[str, ...]
-    project_id: str
-    user_id: str
-    consumer_type: str
-    at_least: int
-    lease_seconds: int | None
-    dry_run: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Placement:
-    """A consumer that has been placed.
-
-    ``mappings`` and the score are None if it ``existed`` already; so is the generation
-    in a dry run. ``expires_at`` is in milliseconds since 1970.
-    """
-
-    consumer: str
-    host: str | None
-    name: str | None
-    existed: bool
-    amounts: Amounts
-    mappings: Mapping[str, tuple[str, ...]] | None
-    score: float | None
-    generation: int | None
-    expires_at: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Placements:
-    """What became of a request: placements in its order, and those without room."""
-
-    placements: tuple[Placement, ...]
-    unplaced: tuple[str, ...]
-    considered: int
-    exact: bool
-    dry_run: bool
 
 
 def is_heavy(query: object, body: Json) -> bool:
@@ -158,24 +108,7 @@ def is_heavy(query: object, body: Json) -> bool:
     return len(body["consumers"]) > most
 
 
-def _choose(pairs: Pairs, candidates: Candidates) -> Candidates:
-    """Return the parser for the query in the body; the path takes none."""
-    query_string.check(pairs, NO_PARAMETERS)
-    return candidates
-
-
-QUERY = ByVersion(
-    {
-        (since.major, since.minor): query_string.Parser(
-            functools.partial(_choose, candidates=candidates), NO_PARAMETERS
-        )
-        for since, candidates in zip(
-            allocation_candidate.QUERY.versions(),
-            allocation_candidate.QUERY.values(),
-            strict=True,
-        )
-    }
-)
+QUERY = body_query.by_version(allocation_candidate.QUERY.at)
 
 
 def parse(body: Json, candidates: Candidates) -> Order:
@@ -204,8 +137,7 @@ def parse(body: Json, candidates: Candidates) -> Order:
 
 
 def _parse_wish(body: Json, candidates: Candidates) -> Wish:
-    query = body["query"].encode("utf-8").decode("latin-1")
-    asked = candidates(query_string.decode(query))
+    asked = body_query.parse(candidates, body["query"])
     if asked.limit is not None:
         raise errors.BadRequest("The query for placements must not have a limit.")
     spread = _parse_spread(body["spread"]) if "spread" in body else None

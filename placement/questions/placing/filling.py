@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from placement.forest.forest import Forest
 from placement.model.tree import Provider, Tree
-from placement.questions.placement import overlay
-from placement.questions.placement.domain import Occupied
-from placement.questions.placement.overlay import Amounts, Overlay
-from placement.questions.placement.query import Quality, Wish
-from placement.questions.placement.score import Score
+from placement.questions.placing import overlay
+from placement.questions.placing.domain import Occupied
+from placement.questions.placing.overlay import Amounts, Overlay
+from placement.questions.placing.query import Quality, Wish
+from placement.questions.placing.score import Score
 from placement.search.engine import Candidate
 
 

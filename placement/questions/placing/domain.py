@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from placement.model.tree import Provider
-from placement.questions.placement.query import Domains, Spread
+from placement.questions.placing.query import Domains, Spread
 
 
 def domains_of(host: Provider, domains: Domains) -> tuple[str, ...]:

@@ -8,15 +8,15 @@ from placement import errors
 from placement.forest.forest import Forest
 from placement.model.tree import Tree
 from placement.questions import name
-from placement.questions.placement import overlay, packing
-from placement.questions.placement.domain import (
+from placement.questions.placing import overlay, packing
+from placement.questions.placing.domain import (
     Occupied,
     common_domains,
     domains_of,
 )
-from placement.questions.placement.filling import Choice, Filling
-from placement.questions.placement.overlay import Overlay
-from placement.questions.placement.query import Domains, Quality, Wish
+from placement.questions.placing.filling import Choice, Filling
+from placement.questions.placing.overlay import Overlay
+from placement.questions.placing.query import Domains, Quality, Wish
 from placement.search.budget import Limits
 
 

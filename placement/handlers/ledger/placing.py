@@ -1,9 +1,14 @@
 """Placements: choose and claim in one request."""
 
+from placement import errors
+from placement.microversion import MAXIMUM
 from placement.operation import Call
 from placement.placing import joining
-from placement.schemas import placement as wire
+from placement.placing.placing import NoHostServes
+from placement.schemas import explanation
+from placement.schemas import placing as wire
 from placement_foundation.http.operation import Reply
+from placement_foundation.http.schema import View
 
 
 def place(call: Call[None]) -> Reply:
@@ -18,6 +23,10 @@ def place(call: Call[None]) -> Reply:
     :raises NoLeases: leases are wanted, and the database has no table for them
     """
     order = wire.parse(call.body, call.query)
-    value = joining.place(call.database, call.context, order)
+    try:
+        value = joining.place(call.database, call.context, order)
+    except NoHostServes as exc:
+        document = explanation.render(exc.reasons, View(MAXIMUM))
+        raise errors.NoRoom(str(exc), document) from exc
     has_written = any(not each.existed for each in value.placements)
     return Reply(value, created=has_written and not value.dry_run)
