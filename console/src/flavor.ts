@@ -129,7 +129,9 @@ class Translator {
     const [version, model] = [this.value("hw:tpm_version"), this.value("hw:tpm_model")];
     if (model !== undefined && version === undefined) this.refuse("hw:tpm_model", model, "hw:tpm_version is missing");
     if (version !== undefined && model === undefined) this.own.traits.add("COMPUTE_SECURITY_TPM_TIS");
-    if (/^true$/i.test(this.value("hw:mem_encryption") ?? "")) {
+    const encryption = this.value("hw:mem_encryption") ?? "";
+    if (/^true$/i.test(encryption)) {
+      if (this.image["hw_firmware_type"] !== "uefi") this.refuse("hw:mem_encryption", encryption, "the image has no hw_firmware_type = uefi");
       this.own.amounts.set("MEM_ENCRYPTION_CONTEXT", 1);
       this.own.traits.add("HW_CPU_X86_AMD_SEV");
     }
