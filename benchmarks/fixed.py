@@ -39,7 +39,6 @@ STEPS: dict[str, list[tuple[Any, str]]] = {
     ],
     "policy": [(Application, "_check_policy")],
     "query and body": [(application, "_Asked")],
-    "transaction": [(Database, "read")],
     "response": [(Answer, "render"), (application, "_add_headers")],
     "sending": [(webob.Response, "__call__")],
     REST: [(Application, "__call__")],
