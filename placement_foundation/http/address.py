@@ -27,7 +27,9 @@ def escape_controls(text: str) -> str:
 
 def prefix(environment: "WSGIEnvironment") -> str:
     """Return the path at which the service is mounted, encoded as in a URL."""
-    mount = environment.get("SCRIPT_NAME", "").strip("/ ")
+    # A server has decoded it; oslo.middleware takes it from a header as it was sent.
+    mount = urllib.parse.unquote(environment.get("SCRIPT_NAME", ""), "latin-1")
+    mount = mount.strip("/ ")
     return _quote(f"/{mount}") if mount else ""
 
 

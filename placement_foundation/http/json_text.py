@@ -80,7 +80,8 @@ def _copy(part: Any) -> orjson.Fragment:
 
 
 def _parse(part: Any) -> Json:
-    return json.loads(_text_of(part))
+    is_fragment = isinstance(part, orjson.Fragment)
+    return json.loads(orjson.dumps(part) if is_fragment else _text_of(part))
 
 
 def _text_of(part: Any) -> bytes:

@@ -49,3 +49,11 @@ def test_encoded_members_are_not_copied() -> None:
 def test_what_has_no_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match="has no form in JSON"):
         json_text.encode({"part": object()})
+
+
+def test_a_part_that_is_encoded_may_be_beside_a_number_beyond_64_bits() -> None:
+    document = {"traits": json_text.fragment(["a"]), "capacity": 2**70}
+    assert json.loads(json_text.encode(document)) == {
+        "traits": ["a"],
+        "capacity": 2**70,
+    }
