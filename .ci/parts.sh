@@ -74,6 +74,7 @@ GATE="lint types docs test postgresql mysql osc console_units console_walk"
 
 # Everything else.
 part_explanations() { $TOX -e explanations; }
+part_lengthy() { $TOX -e lengthy; }
 part_failures() { $TOX -e failures; }
 part_stress() {
     start_postgresql
@@ -106,7 +107,7 @@ part_wheel() { $TOX -e wheel; }
 part_sbom() { $TOX -e sbom; }
 part_alerts() { install_package promtool prometheus && $TOX -e alerts; }
 part_console() { install_browser && $TOX -e console; }
-REST="explanations failures stress galera proxy clients baremetal ironic keystone reservations blazar nova
+REST="explanations lengthy failures stress galera proxy clients baremetal ironic keystone reservations blazar nova
     openapi kubernetes wheel sbom alerts console"
 
 # Run parts one after the other, go on after one has failed, and end with a table of results

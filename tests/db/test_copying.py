@@ -200,6 +200,7 @@ class Watched(progress.Progress):
         self.seen[self._name] += number
 
 
+@pytest.mark.lengthy
 def test_memory_does_not_grow_with_the_cloud(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

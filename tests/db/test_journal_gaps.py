@@ -5,6 +5,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from placement import app
@@ -21,6 +22,7 @@ SOON = 25
 OFTEN = 0.2
 
 
+@pytest.mark.lengthy
 def test_what_another_service_wrote_is_a_gap_soon(
     database: Database, tmp_path: Path
 ) -> None:

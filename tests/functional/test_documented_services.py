@@ -69,6 +69,7 @@ EACH = pytest.mark.parametrize("service", SERVICES, ids=lambda each: each.name)
 
 
 @EACH
+@pytest.mark.lengthy
 def test_gunicorn_serves_what_a_file_configures(
     tmp_path: Path, service: Service
 ) -> None:

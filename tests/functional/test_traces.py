@@ -191,6 +191,7 @@ def serve(home: Path, *forbidden: str, **variables: str) -> str:
 
 
 @pytest.mark.embedded
+@pytest.mark.lengthy
 def test_nothing_of_it_is_imported_while_it_is_off(tmp_path: Path) -> None:
     # oslo.middleware looks for one of them by itself, and does without.
     printed = serve(tmp_path, "opentelemetry", "prometheus_client")
@@ -198,6 +199,7 @@ def test_nothing_of_it_is_imported_while_it_is_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.embedded
+@pytest.mark.lengthy
 def test_a_service_sends_where_the_environment_says(tmp_path: Path) -> None:
     printed = serve(tmp_path, OTEL_SERVICE_NAME="here", OTEL_TRACES_EXPORTER="console")
     assert printed.startswith("200\n")

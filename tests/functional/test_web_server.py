@@ -360,6 +360,7 @@ def test_a_request_in_progress_is_answered_before_the_end(tmp_path: Path) -> Non
             assert status(read_answer(half)) == 200
 
 
+@pytest.mark.lengthy
 def test_readers_that_have_hung_up_leave_their_places(tmp_path: Path) -> None:
     module = "placement.cmd.api"
     changes = b"GET /ledger/v1/changes?since=now&wait=30 HTTP/1.1\r\n" + IDENTITY

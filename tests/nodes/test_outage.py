@@ -15,6 +15,8 @@ from tests.serving import serving
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
+pytestmark = pytest.mark.lengthy
+
 SYNC = "placement_nodes.cmd.nodes_sync"
 NODES = [f"n{number}" for number in range(4)]
 

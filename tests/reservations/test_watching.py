@@ -219,6 +219,7 @@ def test_a_process_that_was_faster_has_begun(
     shift.end(0)
 
 
+@pytest.mark.lengthy
 def test_shifts_of_processes_that_are_killed_do_not_overlap(
     books: Database, books_url: str, tmp_path: Path
 ) -> None:

@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from placement.microversion import MAXIMUM
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
@@ -17,6 +19,8 @@ from placement.schemas import resource_provider
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import View
+
+pytestmark = pytest.mark.lengthy
 
 # What the interpreter and other tests' threads may need in between, in bytes.
 NOISE = 200_000

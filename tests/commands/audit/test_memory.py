@@ -15,7 +15,7 @@ from tests.serving import serving
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.lengthy]
 
 FEW, MANY = 1_000, 6_000
 ALLOWED_BYTES = 1_000_000

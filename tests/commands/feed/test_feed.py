@@ -419,6 +419,7 @@ def test_only_a_program_that_runs_on_waits_for_rights(
         assert len(pauses) == (0 if once else 1)
 
 
+@pytest.mark.lengthy
 def test_killed_at_any_moment_it_misses_nothing(
     service: Served, provider: tuple[Client, str], receiver: Receiver, tmp_path: Path
 ) -> None:
