@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from placement import conf
 from placement.forest import cache
 from placement.forest.cache import CachedForest
+from placement.forest.checkpoint import Checkpoint
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.project_usage import ProjectUsages
@@ -75,11 +76,10 @@ class Call(operation.Call[S, Context]):
         """Return the forest at the moment of a transaction; see ``forest``."""
         return cache.load(connection, self.context.forest_cache, part)
 
-    @property
-    def keeps_forest(self) -> bool:
-        """Whether the forest is kept, so unrecorded changes do not go unnoticed."""
+    def checkpoint_of(self, connection: Connection) -> Checkpoint | None:
+        """Return the kept forest and its position; None if no forest is kept."""
         forest_cache = self.context.forest_cache
-        return forest_cache is not None and forest_cache.is_keeping
+        return forest_cache.load(connection) if forest_cache else None
 
     def lock_provider(self, connection: Connection) -> ResourceProvider:
         """Return the provider that the path names, locked until the transaction ends.

@@ -265,3 +265,14 @@ def test_a_cursor_that_is_gone_is_replaced(instances: Instances) -> None:
     again = get(one, FLEET, if_none_match=f'"{first.etag}"')
     assert again.status_int == 200
     one.client.get(f"/ledger/v1/changes?since={again.json['cursor']}")
+
+
+def test_a_new_generation_alone_is_a_difference(instances: Instances) -> None:
+    one = instances.start()
+    host = one.client.make_provider(VCPU=20)
+    body = {"resource_provider_generation": 1, "aggregates": []}
+    tag = get(one, FLEET).etag
+    assert get(one, FLEET, if_none_match=f'"{tag}"').status_int == 304
+    path = f"/resource_providers/{host}/aggregates"
+    assert one.client.call("PUT", path, body).status == 200
+    assert get(one, FLEET, if_none_match=f'"{tag}"').status_int == 200

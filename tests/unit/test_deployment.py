@@ -273,7 +273,7 @@ def test_each_alert_leads_to_a_page_that_is_there() -> None:
     runbook = (DEPLOY.parent / "docs" / "runbook.rst").read_text()
     titles = re.findall(r"^(.+)\n-+$", runbook, re.MULTILINE)
     anchors = {re.sub(r"\W+", "-", title.lower()) for title in titles}
-    assert len(titles) == 13
+    assert len(anchors) == len(titles) > 10
     text = (DEPLOY / "alerts.yml").read_text()
     places = re.findall(r"runbook: runbook.html(?:#(\S+))?$", text, re.MULTILINE)
     assert len(places) == text.count("- alert:")

@@ -1,5 +1,6 @@
 """The fleet: all providers at once."""
 
+from placement.forest import loading
 from placement.model.resource_provider import ProviderFilters
 from placement.objects import clock, holding
 from placement.objects.journal import reading as entries
@@ -17,12 +18,18 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
     """
     question: wire.FleetQuery = call.query
     moment = clock.now()
-    forest = call.forest_of(connection, providers.part_of(question.filters))
+    kept = call.checkpoint_of(connection)
+    forest = (
+        kept.forest
+        if kept
+        else loading.load(connection, providers.part_of(question.filters))
+    )
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
     cursor, seen = entries.load_cursor(connection)
     place = str(cursor) if cursor else None
-    # Where nothing is kept, another service may change what is not recorded.
-    basis = seen if call.keeps_forest else None
+    # Where nothing is kept, another service may change what is not recorded. A write that
+    # only increases a generation is in the change log, but not in the journal.
+    basis = f"{seen} {kept.position.heads.hex()}" if seen and kept else None
     if call.knows(basis):
         return call.store(Reply(basis=basis, unchanged=True))
     found = root_ids = None
