@@ -27,8 +27,8 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
     cursor, seen = entries.load_cursor(connection)
     place = str(cursor) if cursor else None
-    # Where nothing is kept, another service may change what is not recorded. A write that
-    # only increases a generation is in the change log, but not in the journal.
+    # Where nothing is kept, another service may change what is not recorded. A write
+    # that only increases a generation is in the change log, but not in the journal.
     basis = f"{seen} {kept.position.heads.hex()}" if seen and kept else None
     if call.knows(basis):
         return call.store(Reply(basis=basis, unchanged=True))
