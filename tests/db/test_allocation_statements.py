@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from placement import app
 from placement.db import models
-from placement.objects.journal import filing
 from placement_foundation.database.storage import Database
-from tests import settings
 from tests.client import Client, new_uuid, wants
 from tests.statements import statements
 
@@ -143,76 +140,6 @@ def test_the_number_of_statements_is_the_same_for_few_and_for_many(
         for_few, for_many = counted
         assert for_few == for_many, act.__name__
         assert len(for_few) > 0
-
-
-def test_a_claim_by_a_new_consumer_takes_few_statements(
-    client: Client, database: Database
-) -> None:
-    known = Scene(client, (1, 1))
-    known.create()
-    body = known.claims(None, turn=1)[known.consumers[0]]
-    with statements(database) as executed:
-        answer = client.call("PUT", f"/allocations/{new_uuid()}", body)
-    assert answer.status == 204
-    work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
-    # Looking up, locking, reading what is used, and five tables. PostgreSQL locks and
-    # writes generations with one statement, and fills two tables with one, twice.
-    assert len(work) == {"postgresql": 5}.get(database.engine.dialect.name, 8), work
-
-
-def test_a_journal_that_is_switched_off_costs_nothing(database: Database) -> None:
-    off = settings.make_config({("ledger", "keep_journal_days"): 0})
-    known = Scene(Client(app.build(off, database)), (1, 1))
-    known.create()
-    before = journal_rows(database)
-    with statements(database) as executed:
-        known.client.call(
-            "PUT",
-            f"/allocations/{new_uuid()}",
-            known.claims(None, turn=1)[known.consumers[0]],
-        )
-    assert journal_rows(database) == before
-    assert not [each for each in executed if "journal" in each]
-    work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
-    assert len(work) == {"postgresql": 5}.get(database.engine.dialect.name, 7), work
-
-
-def journal_rows(database: Database) -> list[int]:
-    """Return how many rows the tables of the journal have."""
-    counts = [sa.select(sa.func.count()).select_from(each) for each in filing.TABLES]
-    return database.read(
-        lambda connection: [connection.scalar(each) or 0 for each in counts]
-    )
-
-
-def test_a_claim_begins_and_ends_without_other_statements(
-    client: Client, database: Database
-) -> None:
-    known = Scene(client, (1, 1))
-    known.create()
-    body = known.claims(None, turn=1)[known.consumers[0]]
-    with statements(database) as executed:
-        client.call("PUT", f"/allocations/{new_uuid()}", body)
-    begin = {"sqlite": 1}.get(database.engine.dialect.name, 0)
-    beginning = [each for each in executed if each.startswith(("SET ", "BEGIN"))]
-    assert len(beginning) == begin
-
-
-def test_the_allocations_of_a_provider_come_with_its_generation(
-    client: Client, database: Database
-) -> None:
-    known = Scene(client, (2, 1))
-    known.create()
-    used, unused = known.providers[0], client.make_provider(VCPU=1)
-    counts = []
-    for uuid_of_provider in (used, unused):
-        with statements(database) as executed:
-            answer = client.get(f"/resource_providers/{uuid_of_provider}/allocations")
-        work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
-        counts.append((len(work), len(answer["allocations"])))
-        generation = client.generation(uuid_of_provider)
-        assert answer["resource_provider_generation"] == generation
-    assert counts == [(1, 2), (1, 0)]
 
 
 @pytest.mark.damage

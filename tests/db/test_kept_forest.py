@@ -5,7 +5,6 @@ one that keeps nothing.
 """
 
 import functools
-import gc
 import os
 import threading
 import warnings
@@ -93,58 +92,6 @@ def test_the_service_loads_the_forest_when_it_starts(
     database.engine.dispose()
 
 
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_the_collector_rests_while_the_forest_is_loaded_at_the_start(
-    is_enabled: bool, instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = instances.start()
-    one.client.make_provider(VCPU=8)
-    rests = []
-    load = one.keeper.load
-
-    def note(connection: sa.Connection) -> Any:
-        rests.append(not gc.isenabled())
-        return load(connection)
-
-    monkeypatch.setattr(one.keeper, "load", note)
-    was_enabled = gc.isenabled()
-    try:
-        gc.enable() if is_enabled else gc.disable()
-        cache.warm_up(one.database, one.keeper)
-        assert gc.isenabled() == is_enabled
-    finally:
-        gc.enable() if was_enabled else gc.disable()
-    assert rests == [True]
-    assert one.keeper.is_keeping
-
-
-def test_the_start_waits_for_no_comparison_with_the_database(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, load = instances.start(), reading.load
-    compared = []
-
-    def load_slowly(*args: Any) -> Any:
-        one.clock.now += 10 * NOTICED_AFTER
-        return load(*args)
-
-    def compare(connection: sa.Connection) -> Any:
-        compared.append(connection)
-        return sums(connection)
-
-    sums = fingerprint.load
-    monkeypatch.setattr(reading, "load", load_slowly)
-    monkeypatch.setattr(fingerprint, "load", compare)
-    cache.warm_up(one.database, one.keeper)
-    free_hosts(one)
-    assert not compared
-    # A check may take as long, so the first one leaves time for requests.
-    one.clock.now += 10 * NOTICED_AFTER
-    free_hosts(one)
-    assert len(compared) == 1
-    assert one.keeper.is_keeping
-
-
 @pytest.mark.damage
 @pytest.mark.parametrize("changes_it", [False, True])
 def test_what_is_changed_before_the_first_comparison_is_not_taken_for_granted(
@@ -175,52 +122,6 @@ def test_what_is_changed_before_the_first_comparison_is_not_taken_for_granted(
         # It is the same, whose memory processes share.
         assert (kept is not None and kept.forest is grown) == (not changes_it)
         assert other.keeper.is_keeping == (not changes_it)
-
-
-def test_what_was_followed_during_the_first_comparison_is_not_forgotten(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = instances.start(), instances.start()
-    one.client.make_provider(VCPU=8)
-    cache.warm_up(other.database, other.keeper)
-    sums, made = fingerprint.load, list[str]()
-
-    def compare(connection: sa.Connection) -> Any:
-        found = sums(connection)
-        if not made:
-            made.append("")
-            other.clock.now -= 10 * NOTICED_AFTER
-            made.append(one.client.make_provider(VCPU=8))
-            # Another request of the same process, meanwhile.
-            at_once([lambda: free_hosts(other)])
-            other.clock.now += 10 * NOTICED_AFTER
-        return found
-
-    monkeypatch.setattr(fingerprint, "load", compare)
-    other.clock.now += 10 * NOTICED_AFTER
-    other.database.look(lambda connection: other.keeper.load(connection))
-    kept = other.keeper._current
-    assert kept
-    assert kept.forest.provider(made[1])
-
-
-def test_the_sums_of_the_forest_do_not_put_off_the_next_comparison(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, sums, compared = instances.start(), fingerprint.of_forest, list[object]()
-
-    def add_up(grown: forest.Forest) -> Any:
-        # Those of all trees take long the first time, and the database waits for none.
-        compared.append(grown)
-        one.clock.now += 10
-        return sums(grown)
-
-    cache.warm_up(one.database, one.keeper)
-    monkeypatch.setattr(fingerprint, "of_forest", add_up)
-    for number in (1, 2, 3):
-        one.clock.now += 10
-        free_hosts(one)
-        assert len(compared) == number
 
 
 def test_a_check_beside_requests_finds_what_was_not_recorded(
@@ -473,34 +374,6 @@ def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(
 
 # The start of a transaction, and what has changed.
 UNCHANGED = 2
-
-
-def test_what_has_not_changed_takes_one_statement_to_find_out(
-    instances: Instances,
-) -> None:
-    one = instances.start()
-    for _ in range(3):
-        one.client.make_provider(VCPU=8)
-    free_hosts(one)
-    with statements(one.database) as executed:
-        assert len(free_hosts(one)) == 3
-    assert len(executed) <= UNCHANGED
-
-
-def test_however_many_trees_have_changed_it_takes_as_many_statements_as_for_one(
-    instances: Instances,
-) -> None:
-    one, other = instances.start(), instances.start()
-    hosts = [other.client.make_provider(VCPU=8) for _ in range(20)]
-    free_hosts(one)
-    counts = []
-    for some in (hosts[:1], hosts[1:]):
-        for host in some:
-            fill(other, host)
-        with statements(one.database) as executed:
-            free_hosts(one)
-        counts.append(len(executed))
-    assert counts[0] == counts[1] <= UNCHANGED + 1
 
 
 def test_a_caller_sees_its_write_at_any_instance_while_others_write(

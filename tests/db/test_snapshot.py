@@ -2,7 +2,6 @@
 
 import functools
 import random
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +16,6 @@ from placement.model.tree import Snapshot, Tree
 from placement.questions import candidates
 from placement.search import engine
 from placement_foundation.database.storage import Database
-from tests import backends
 from tests.property import forest, oracle
 from tests.property.test_search import as_found
 
@@ -242,25 +240,6 @@ def statements(database: Database) -> Iterator[list[str]]:
         sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
-def test_the_number_of_statements_does_not_grow_with_the_cloud(
-    planted: Database,
-) -> None:
-    group = Group(
-        resources={"VCPU": 1, "DISK_GB": 1},
-        required=(frozenset({"CUSTOM_T1"}),),
-        member_of=(frozenset({"A"}),),
-    )
-    counts = []
-    for size in (2, 200):
-        plant_in(planted, hosts(size))
-        with statements(planted) as executed:
-            found = ask(planted, Request((group,)))
-        assert len(found) == size / 2
-        counts.append(len(executed))
-    # PostgreSQL is told how long each part may take, too.
-    assert counts[0] == counts[1] <= (10 if backends.KIND == "postgresql" else 7)
-
-
 def test_more_trees_than_can_be_listed_are_loaded_as_well(
     planted: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,28 +314,3 @@ def test_the_last_unit_there_is_can_be_had_whatever_digits_a_ratio_loses(
     for amount, count in ((last, 1), (last + 1, 0)):
         request = Request((Group("", {"VCPU": amount}),))
         assert len(ask(planted, request)) == count
-
-
-@pytest.mark.skipif(
-    backends.KIND == "mysql", reason="it remembers what a subquery has returned"
-)
-def test_strings_are_joined_once_for_each_provider(database: Database) -> None:
-    def explain(connection: sa.Connection) -> str:
-        dialect = connection.dialect
-        query = str(
-            reading._OF_SOME.params(root_ids=[1]).compile(
-                dialect=dialect, compile_kwargs={"literal_binds": True}
-            )
-        )
-        keyword = "EXPLAIN QUERY PLAN" if dialect.name == "sqlite" else "EXPLAIN"
-        rows = connection.exec_driver_sql(f"{keyword} {query}")
-        return "\n".join(map(str, rows))
-
-    # What finds the providers, and joins their strings, is a step of its own. Before
-    # 3.36, SQLite numbers them.
-    step = {
-        "sqlite": r"(CO-ROUTINE|MATERIALIZE) (few|\d)",
-        "postgresql": "CTE Scan on few",
-    }
-    found = database.read(explain)
-    assert re.search(step[backends.KIND], found), found
