@@ -242,7 +242,7 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
         headers.append("link")
     if method == "POST" or row.may_create:
         headers.append("location")
-    statuses = [row.status.at(version) or 200, *([201] if row.may_create else [])]
+    statuses = [row.status_at(version), *([201] if row.may_create else [])]
     answer = {"headers": _headers(headers), **_content(row, version)}
     successes: dict[str, Json] = {
         str(status): {"description": HTTPStatus(status).phrase, **answer}
@@ -255,7 +255,7 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
 
 
 def _content(row: Operation, version: Version) -> Json:
-    renderer = row.reply and row.reply.at(version)
+    renderer = row.renderer_at(version)
     content = {}
     if isinstance(renderer, Described):
         content[JSON] = {"schema": renderer.describe(version)}

@@ -113,7 +113,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": of_node(
             handler=always(node.delete_node),
             policy="baremetal:node:delete",
-            status=always(204),
         ),
     },
     "/v1/nodes/{ident}/validate": {
@@ -175,7 +174,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "DELETE": of_traits(
             handler=with_traits(trait.delete_traits),
             policy="baremetal:node:traits:delete",
-            status=always(204),
         ),
     },
     "/v1/nodes/{ident}/traits/{trait}": {
@@ -184,12 +182,10 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="baremetal:node:traits:set",
             body=always(trait_wire.NOTHING),
             deviation=Deviation.BODY_OPTIONAL,
-            status=always(204),
         ),
         "DELETE": of_traits(
             handler=with_traits(trait.delete_trait),
             policy="baremetal:node:traits:delete",
-            status=always(204),
         ),
     },
 }

@@ -16,7 +16,6 @@ from placement_reservations.schemas import root as root_wire
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 
-GONE = always(204)
 # A parameter that is not known may be a filter that was mistyped.
 NO_QUERY = always(query_string.refuse_all)
 
@@ -88,7 +87,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             query=NO_QUERY,
             subject=always(leases.get),
             owner=leases.owner_of,
-            status=GONE,
         ),
     },
     "/v1/os-hosts": {
@@ -152,7 +150,6 @@ ROUTES: dict[str, dict[str, Operation]] = {
             policy="reservation:hosts:delete",
             query=NO_QUERY,
             subject=always(hosts.get),
-            status=GONE,
         ),
     },
     "/v1/os-hosts/{identifier}/allocation": {

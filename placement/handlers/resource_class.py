@@ -38,7 +38,7 @@ def create_class(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def ensure_class(call: Call[None], connection: Connection) -> Reply:
+def ensure(call: Call[None], connection: Connection) -> Reply:
     """Create a custom resource class, or confirm that it exists.
 
     :raises BadRequest: the name is not valid for a custom class
@@ -52,7 +52,7 @@ def ensure_class(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def rename_class(call: Call[None], connection: Connection) -> Reply:
+def rename(call: Call[None], connection: Connection) -> Reply:
     """Rename a custom resource class.
 
     :raises NotFound: there is none

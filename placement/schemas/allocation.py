@@ -24,7 +24,7 @@ from placement_foundation.http.schema import (
     extend,
     keyed,
 )
-from placement_foundation.http.version import Version
+from placement_foundation.http.version import ByVersion, Version
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,18 +107,14 @@ V1_28 = _extend(V1_13, GENERATION)
 V1_34 = extend(V1_28, properties=MAPPINGS)
 V1_38 = _extend(V1_34, CONSUMER_TYPE)
 
+SINCE_V1_28 = {(1, 28): V1_28, (1, 34): V1_34, (1, 38): V1_38}
+PUTS = {(1, 0): V1_0, (1, 8): V1_8, (1, 12): V1_12, **SINCE_V1_28}
+POSTS = {(1, 13): V1_13, **SINCE_V1_28}
 
-PUT_V1_0 = Schema(V1_0)
-PUT_V1_8 = Schema(V1_8)
-PUT_V1_12 = Schema(V1_12)
-PUT_V1_28 = Schema(V1_28)
-PUT_V1_34 = Schema(V1_34)
-PUT_V1_38 = Schema(V1_38)
-
-POST_V1_13 = Schema(by_uuid(V1_13, least=1))
-POST_V1_28 = Schema(by_uuid(V1_28, least=1))
-POST_V1_34 = Schema(by_uuid(V1_34, least=1))
-POST_V1_38 = Schema(by_uuid(V1_38, least=1))
+PUT = ByVersion({since: Schema(document) for since, document in PUTS.items()})
+POST = ByVersion(
+    {since: Schema(by_uuid(claim, least=1)) for since, claim in POSTS.items()}
+)
 
 
 def parse_claim(consumer_uuid: str, document: Json) -> Claim:

@@ -13,6 +13,7 @@ from placement.model.journal import NOW, OLDEST, Cursor, EntryPage, Since
 from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import packing
 from placement_foundation.http import query_string
+from placement_foundation.http.answer import LINES
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     INTEGER,
@@ -301,6 +302,10 @@ def _describe_events(version: Version) -> Json:
 def render_events(page: EntryPage, view: View) -> Json:
     """Render a page of the feed as a batch of CloudEvents."""
     return [_event(each, view.base) for each in page.entries]
+
+
+# How the feed is rendered for those who prefer another media type.
+FEED_FORMATS = {LINES: render_feed_lines, EVENTS: render_events}
 
 
 def _event(document: packing.Document, source: str) -> Json:

@@ -5,6 +5,7 @@ from placement.model.reshape import Shape
 from placement.schemas import allocation, inventory
 from placement.schemas.allocation import by_uuid
 from placement_foundation.http.schema import Json, Schema, closed_object
+from placement_foundation.http.version import ByVersion
 
 # As in replacing the inventories of a provider, both members are required.
 INVENTORIES = by_uuid(inventory.INVENTORIES, least=1)
@@ -14,9 +15,13 @@ def _schema(claim: Json) -> Schema:
     return Schema(closed_object(inventories=INVENTORIES, allocations=by_uuid(claim)))
 
 
-POST_V1_30 = _schema(allocation.V1_28)
-POST_V1_34 = _schema(allocation.V1_34)
-POST_V1_38 = _schema(allocation.V1_38)
+POST = ByVersion(
+    {
+        (1, 30): _schema(allocation.V1_28),
+        (1, 34): _schema(allocation.V1_34),
+        (1, 38): _schema(allocation.V1_38),
+    }
+)
 
 
 def parse_shapes(document: Json) -> dict[str, Shape]:

@@ -58,7 +58,7 @@ class Answer:
         body: list[bytes] = []
         # Setting one after the other as attributes takes longer than all the rest.
         headers = []
-        if operation.reply and operation.reply.at(self._version):
+        if operation.renderer_at(self._version):
             media_type, renderer = self._renderer()
             body = self._written(media_type, renderer, reply)
             headers.append(("Content-Type", media_type))
@@ -114,9 +114,7 @@ class Answer:
         return self.tags.add(response, reply)
 
     def _status(self, reply: Reply) -> int:
-        if reply.created:
-            return 201
-        return self._operation.status.at(self._version) or 200
+        return 201 if reply.created else self._operation.status_at(self._version)
 
     def _renderer(self) -> tuple[str, Renderer]:
         """Return the media type that the caller prefers, and what renders it."""
@@ -124,7 +122,7 @@ class Answer:
         for media_type, renderer in operation.formats.items():
             if _prefers(self._request.accept, offers_of(operation), media_type):
                 return media_type, renderer
-        plain = operation.reply.at(self._version) if operation.reply else None
+        plain = operation.renderer_at(self._version)
         if plain is None:
             raise ValueError("a row without a reply has nothing to render")
         return JSON, plain

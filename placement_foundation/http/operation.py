@@ -15,14 +15,12 @@ from placement_foundation.context import RequestContext
 from placement_foundation.database.storage import Database
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import Described, Json, Schema, View
-from placement_foundation.http.version import ByVersion, always
+from placement_foundation.http.version import ByVersion, Version
 from placement_foundation.observing import telemetry
 
 S = TypeVar("S")
 C = TypeVar("C")
 T = TypeVar("T")
-
-OK = always(200)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,8 +163,9 @@ class Operation:
     string is ignored. ``body`` is the schema of the body; if there is none, the body is
     ignored.
 
-    ``status`` is the status of success, or 201 if the row ``may_create`` what it does
-    not find and the handler did. ``reply`` renders the handler's value as JSON, and
+    ``status`` is the status of success, by default 200 with a reply and 204 without
+    one, or 201 if the row ``may_create`` what it does not find and the handler did.
+    ``reply`` renders the handler's value as JSON, and
     ``formats`` as other media types, as a sequence of documents for lines of JSON.
     Since not all of them have a place for it, the header ``Link`` names what follows.
     ``dated`` is the microversion from which the reply carries ``Cache-Control`` and,
@@ -192,7 +191,7 @@ class Operation:
     query: ByVersion[Parser[Any] | Callable[[Pairs], Any]] | None = None
     body: ByVersion[Schema | None] | None = None
     flags: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    status: ByVersion[int] = OK
+    status: ByVersion[int] | None = None
     reply: ByVersion[Renderer | None] | None = None
     dated: tuple[int, int] | None = None
     absent: type[errors.ServiceError] = errors.NotFound
@@ -203,3 +202,13 @@ class Operation:
     counted: telemetry.Measure | None = None
     may_create: bool = False
     heavy: bool | Callable[[Any, Json], bool] = False
+
+    def renderer_at(self, version: Version) -> Renderer | None:
+        """Return what renders the reply at a microversion; None if there is none."""
+        return self.reply.at(version) if self.reply else None
+
+    def status_at(self, version: Version) -> int:
+        """Return the status of success at a microversion."""
+        if self.status:
+            return self.status.at(version) or 200
+        return 200 if self.renderer_at(version) else 204
