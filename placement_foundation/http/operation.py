@@ -104,12 +104,7 @@ def reading(work: Callable[..., Reply | Rendered]) -> Handler:
 
     :param work: gets the call, the connection, and the row's flags
     """
-
-    @functools.wraps(work)
-    def handle(call: Call[Any, Any], **flags: bool) -> Reply | Rendered:
-        return call.read(lambda connection: work(call, connection, **flags))
-
-    return handle
+    return _within(Call.read, work)
 
 
 def writing(work: Callable[..., Reply]) -> Handler:
@@ -117,10 +112,13 @@ def writing(work: Callable[..., Reply]) -> Handler:
 
     :param work: gets the call, the connection, and the row's flags
     """
+    return _within(Call.write, work)
 
+
+def _within(begin: Callable[..., Any], work: Callable[..., Any]) -> Handler:
     @functools.wraps(work)
-    def handle(call: Call[Any, Any], **flags: bool) -> Reply:
-        return call.write(lambda connection: work(call, connection, **flags))
+    def handle(call: Call[Any, Any], **flags: bool) -> Any:
+        return begin(call, lambda connection: work(call, connection, **flags))
 
     return handle
 
@@ -209,6 +207,5 @@ class Operation:
 
     def status_at(self, version: Version) -> int:
         """Return the status of success at a microversion."""
-        if self.status:
-            return self.status.at(version) or 200
-        return 200 if self.renderer_at(version) else 204
+        default = 200 if self.renderer_at(version) else 204
+        return (self.status and self.status.at(version)) or default
