@@ -273,14 +273,13 @@ class Application:
             self._check_owner(asking, operation, subject)
             return subject
 
-        parse_path = operation.parse_path
         return self._service.call(
             self._database
             if request.method == READING
             else origin.on(self._database, _origin(request, asking)),
             self._given,
             load,
-            parse_path(**parameters) if parse_path else None,
+            operation.parse_path(**parameters) if operation.parse_path else None,
             parameters,
             asked.query,
             asked.body,
