@@ -2,7 +2,7 @@
 
 orjson writes UTF-8 without spaces, ten times as fast as the standard library. The
 standard library takes over where orjson refuses: numbers beyond 64 bits and lone
-surrogates. See docs/decisions/json.rst.
+surrogates. See docs/decisions/libraries.rst.
 """
 
 import json

@@ -18,8 +18,7 @@ def settle() -> None:
     The garbage collector does not examine objects that stay for good: a large answer
     creates so many that it would examine all objects of the process, in the middle of a
     request. And threads that compute for long make room for those that need a moment
-    after each statement. See docs/decisions/garbage-collection.rst and
-    docs/decisions/switch-interval.rst.
+    after each statement. See docs/decisions/interpreter.rst.
 
     This affects the whole interpreter, so the program calls it, not the application: a
     process that imports the application may do other things as well.
