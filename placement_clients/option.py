@@ -5,8 +5,8 @@ import argparse
 from oslo_config import cfg
 
 from placement_clients import access
-from placement_clients.access import Access
-from placement_clients.client import Client, Misconfigured
+from placement_clients.access import Access, Misconfigured
+from placement_clients.client import Client
 from placement_foundation.serving import completion
 
 

@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from placement_clients.client import Json, Misconfigured, PlacementError
+from placement_clients.access import Misconfigured
 from placement_clients.console_script import NO_ANSWER
+from placement_clients.errors import PlacementError
+from placement_clients.record import Json
 from placement_foundation.serving import pipe, terminal
 from placement_foundation.serving.terminal import visible
 

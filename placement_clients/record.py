@@ -2,8 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Set
+from typing import Any, Generic, TypeVar
 
 from placement_clients.errors import Unavailable
 
@@ -38,27 +38,24 @@ class Inventory:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Inventories:
-    """The inventories of a provider by class, at a generation of the provider."""
+class Part(Generic[T]):
+    """A part of a provider that is replaced as a whole, at a generation.
 
-    generation: int
-    by_class: dict[str, Inventory]
+    ``name`` is the last step of its path, and the member of its document.
+    """
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Traits:
-    """The traits of a provider, at a generation of the provider."""
-
-    generation: int
-    names: frozenset[str]
+    name: str
+    version: str
+    parse: Callable[[Json], T]
+    render: Callable[[T], Json]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Aggregates:
-    """The aggregates of a provider, by UUID, at a generation of the provider."""
+class Held(Generic[T]):
+    """The value of a part of a provider, at a generation of the provider."""
 
     generation: int
-    uuids: frozenset[str]
+    value: T
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,6 +92,23 @@ class Candidates:
 
     found: tuple[Candidate, ...]
     summaries: dict[str, Json]
+
+
+def _parse_inventories(document: Json) -> dict[str, Inventory]:
+    fields = [field.name for field in dataclasses.fields(Inventory)]
+    return {
+        resource_class: Inventory(**{name: each[name] for name in fields})
+        for resource_class, each in document.items()
+    }
+
+
+def _render_inventories(inventories: dict[str, Inventory]) -> Json:
+    return {name: dataclasses.asdict(each) for name, each in inventories.items()}
+
+
+INVENTORIES = Part("inventories", "1.26", _parse_inventories, _render_inventories)
+TRAITS: Part[Set[str]] = Part("traits", "1.6", frozenset, sorted)
+AGGREGATES: Part[Set[str]] = Part("aggregates", "1.19", frozenset, sorted)
 
 
 def parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
@@ -146,37 +160,21 @@ def parse_providers(document: Json) -> list[Provider]:
     return [parse_provider(each) for each in document["resource_providers"]]
 
 
-@parser
-def parse_inventories(document: Json) -> Inventories:
-    """Return the inventories of a provider."""
-    fields = [field.name for field in dataclasses.fields(Inventory)]
-    return Inventories(
-        document["resource_provider_generation"],
-        {
-            resource_class: Inventory(**{name: each[name] for name in fields})
-            for resource_class, each in document["inventories"].items()
-        },
-    )
+def parse_held(part: Part[T], document: Json) -> Held[T]:
+    """Return a part of a provider."""
+
+    @parser
+    def parse(document: Json) -> Held[T]:
+        generation = document["resource_provider_generation"]
+        return Held(generation, part.parse(document[part.name]))
+
+    return parse(document)
 
 
 @parser
 def parse_trait_names(document: Json) -> frozenset[str]:
     """Return a list of traits."""
     return frozenset(document["traits"])
-
-
-@parser
-def parse_traits(document: Json) -> Traits:
-    """Return the traits of a provider."""
-    return Traits(document["resource_provider_generation"], parse_trait_names(document))
-
-
-@parser
-def parse_aggregates(document: Json) -> Aggregates:
-    """Return the aggregates of a provider."""
-    return Aggregates(
-        document["resource_provider_generation"], frozenset(document["aggregates"])
-    )
 
 
 @parser

@@ -4,10 +4,10 @@ A reservation provider belongs to a host if it has the name for that, and is a c
 the host's own provider: a host may be renamed, and another one take its name.
 """
 
-from collections.abc import Mapping
-
 from placement_clients import errors
-from placement_clients.client import Client, Inventory, Provider, path_of
+from placement_clients.adapter import path_of
+from placement_clients.client import Client
+from placement_clients.record import INVENTORIES, Inventory, Provider
 from placement_reservations.capacity import LARGEST, Limits, Size, Unit
 
 VERSION = "1.29"
@@ -69,7 +69,7 @@ def get_size(
         one counts in any case, as no more than that can be allocated
     :raises errors.NotFound: the host is gone
     """
-    known = placement.get_inventories(root.uuid).by_class
+    known = placement.get_part(root.uuid, INVENTORIES).value
     units = tuple(_unit(known.get(name)) for name in SIZES)
     size = Size(*(_allocatable(known.get(name), use_ratio) for name in SIZES))
     return size, Limits(units, _ordinary_use(placement, root))
@@ -143,9 +143,7 @@ def create(placement: Client, host: str, uuid: str | None = None) -> Provider:
     :raises errors.Conflict: it has one already
     """
     root = get_root(placement, host)
-    return placement.create_provider(
-        name_of(host), uuid=uuid, parent=root.uuid, version=VERSION
-    )
+    return placement.create_provider(name_of(host), uuid=uuid, parent=root.uuid)
 
 
 def ensure(placement: Client, host: str) -> Provider:
@@ -178,7 +176,8 @@ def delete(placement: Client, host: str, uuid: str | None = None) -> None:
     if found and uuid in (None, found.uuid):
         # Another process may have been faster.
         with MayBeGone():
-            placement.delete_provider(found.uuid)
+            path = path_of("resource_providers", found.uuid)
+            placement.delete(path, version=VERSION)
 
 
 def slots(total: int) -> Inventory:
@@ -202,10 +201,10 @@ def set_total(placement: Client, host: str, resource_class: str, total: int) -> 
     :raises NoHost: there is no such host
     """
 
-    def change(known: Mapping[str, Inventory]) -> dict[str, Inventory]:
+    def change(known: dict[str, Inventory]) -> dict[str, Inventory]:
         return {**known, resource_class: slots(total)}
 
-    placement.change_inventories(ensure(placement, host).uuid, change)
+    placement.change(ensure(placement, host).uuid, INVENTORIES, change)
 
 
 def remove_class(placement: Client, host: str, resource_class: str) -> None:
@@ -216,8 +215,9 @@ def remove_class(placement: Client, host: str, resource_class: str) -> None:
     found = find_named(placement, host)
     if found:
         # It may have been removed earlier, or the provider was.
+        path = path_of("resource_providers", found.uuid, "inventories", resource_class)
         with MayBeGone():
-            placement.delete_inventory(found.uuid, resource_class, version=VERSION)
+            placement.retry_lost_races(lambda: placement.delete(path, version=VERSION))
 
 
 def list_consumers(

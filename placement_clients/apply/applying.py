@@ -11,8 +11,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from placement_clients import record
 from placement_clients.apply import drawing, ledger
 from placement_clients.apply.declaration import Declaration
-from placement_clients.client import Client, Json, NotFound
+from placement_clients.client import Client
+from placement_clients.errors import NotFound
 from placement_clients.output import Unusable, show_json
+from placement_clients.record import Json
 
 OWNER = "fleet"
 PARSE_DONE = record.parser_with(trees=list)

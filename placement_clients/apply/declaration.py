@@ -13,7 +13,7 @@ import yaml
 from placement_clients.apply import reading, yaml12
 from placement_clients.apply.fault import Fault, Place
 from placement_clients.apply.reading import MOST_IN_RANGE, Document, Text, Tree
-from placement_clients.client import Json
+from placement_clients.record import Json
 
 # Of all files together, with their ranges spelled out: 2 GB of memory.
 MOST_PROVIDERS = 2_000_000

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from placement_clients.client import Json
 from placement_clients.output import PIPE_WIDTH, text_of
+from placement_clients.record import Json
 
 SIGNS = {
     "created": "+",

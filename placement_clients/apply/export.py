@@ -12,8 +12,10 @@ from typing import Any
 
 from placement_clients import record
 from placement_clients.apply import ledger
-from placement_clients.client import Client, Json, Unavailable
+from placement_clients.client import Client
+from placement_clients.errors import Unavailable
 from placement_clients.output import Unusable
+from placement_clients.record import Json
 
 CUSTOM = "CUSTOM_"
 # What members of an inventory are if a file does not say.

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
-from placement_clients.client import Client, Json, NotFound
+from placement_clients.client import Client
+from placement_clients.errors import NotFound
 from placement_clients.output import Unusable
+from placement_clients.record import Json
 
 VERSION = "latest"
 NEEDED = "this Placement has no /ledger/v1, which placement-apply needs"

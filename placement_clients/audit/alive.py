@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from placement_clients.audit.life import Expected, Living, NotAnswered, Source
-from placement_clients.client import Json
 from placement_clients.output import Unusable
+from placement_clients.record import Json
 
 MEMBERS = ("uuid", "host", "resources")
 

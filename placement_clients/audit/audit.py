@@ -21,7 +21,8 @@ from placement_clients.audit.life import (
     unpack_living,
 )
 from placement_clients.audit.spool import Spool
-from placement_clients.client import Client, Json
+from placement_clients.client import Client
+from placement_clients.record import Json
 from placement_foundation.observing.progress import Progress
 
 # Kinds of notes: those that live, and those that lived before claims were read.

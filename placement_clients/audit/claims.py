@@ -5,9 +5,12 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from placement_clients import record
+from placement_clients.adapter import path_of
 from placement_clients.audit.life import UNKNOWN, Claim, Owner, Part, pack, unpack_part
 from placement_clients.audit.spool import Row
-from placement_clients.client import Client, Json, NotFound, NotSupported, path_of
+from placement_clients.client import Client
+from placement_clients.errors import NotFound, NotSupported
+from placement_clients.record import Json
 from placement_foundation.observing.progress import Progress
 
 PART = "part"

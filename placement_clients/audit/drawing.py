@@ -10,8 +10,8 @@ from placement_clients.audit.judging import AMOUNTS, HOST, KINDS, MISSING, ORPHA
 from placement_clients.audit.life import UNKNOWN, add_up
 from placement_clients.audit.release import RELEASED, RESULT
 from placement_clients.audit.spool import Spool
-from placement_clients.client import Json
 from placement_clients.output import csv_cell, show_table
+from placement_clients.record import Json
 
 # A person reads no more rows than this.
 MOST_ROWS = 1000

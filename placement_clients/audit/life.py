@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 
 # What Placement says of consumers without a type.
 UNKNOWN = "unknown"

@@ -2,11 +2,13 @@
 
 import itertools
 
+from placement_clients.adapter import path_of
 from placement_clients.audit import drawing
 from placement_clients.audit.audit import Counts
 from placement_clients.audit.judging import KINDS
 from placement_clients.audit.spool import Spool
-from placement_clients.client import Client, NotFound, path_of
+from placement_clients.client import Client
+from placement_clients.errors import NotFound
 from placement_clients.output import Unusable
 
 VERSION = "latest"

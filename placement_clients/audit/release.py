@@ -5,13 +5,16 @@ import datetime
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from placement_clients.adapter import path_of
 from placement_clients.audit import claims, undo
 from placement_clients.audit.audit import Audit, claim_of
 from placement_clients.audit.judging import ORPHAN
 from placement_clients.audit.life import Claim
 from placement_clients.audit.spool import Spool
 from placement_clients.audit.undo import UndoFile
-from placement_clients.client import BadRequest, Client, Conflict, Json, path_of
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest, Conflict
+from placement_clients.record import Json
 
 RELEASED, RESTORED, THERE = "released", "restored", "already there"
 RESULT = "result"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from placement_clients.audit.life import Claim, Living, NotAnswered, Source
-from placement_clients.client import Client, PlacementError
+from placement_clients.client import Client
+from placement_clients.errors import PlacementError
 
 CLASS = "CUSTOM_RESERVATION_"
 OVER = ("deleted",)

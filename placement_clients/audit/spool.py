@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Self
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 
 # How many rows are written at a time, and how much memory the database may use.
 PORTION = 500

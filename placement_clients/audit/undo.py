@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from placement_clients.client import Json
 from placement_clients.output import Unusable
+from placement_clients.record import Json
 
 HEADER = {"program": "placement-audit", "content": "undo", "format": 1}
 MEMBERS = ("consumer", "allocations", "project_id", "user_id")

@@ -9,10 +9,12 @@ from functools import partial
 from typing import NoReturn
 
 from placement_clients import record
-from placement_clients.client import BadRequest, Client, Json, NotFound
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
 from placement_clients.output import complain, run, show_json
+from placement_clients.record import Json
 from placement_foundation.observing import progress
 from placement_foundation.serving.terminal import visible
 

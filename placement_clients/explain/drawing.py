@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from placement_clients.client import Json
 from placement_clients.output import csv_cell, text_of
+from placement_clients.record import Json
 
 # The width of a bar for all hosts, or for all of an inventory.
 BAR_WIDTH = 20

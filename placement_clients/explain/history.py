@@ -4,7 +4,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from placement_clients.client import Client, Json, encode_query
+from placement_clients.adapter import encode_query
+from placement_clients.client import Client
+from placement_clients.record import Json
 
 LIMIT = 1000
 GAP = "journal.gap"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from placement_clients.client import BadRequest, Client
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest
 from placement_clients.feed import signature
 from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
 from placement_clients.feed.notification import Notifications

@@ -10,18 +10,14 @@ from http import HTTPStatus
 from pathlib import Path
 
 from placement_clients import record
-from placement_clients.client import (
-    Client,
-    Json,
-    PlacementError,
-    Unavailable,
-    encode_query,
-)
-from placement_clients.errors import may_pass
+from placement_clients.adapter import encode_query
+from placement_clients.client import Client
+from placement_clients.errors import PlacementError, Unavailable, may_pass
 from placement_clients.feed import state
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused, Target
 from placement_clients.output import describe
+from placement_clients.record import Json
 
 PATH = "/ledger/v1/changes"
 VERSION = "latest"

@@ -10,8 +10,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_clients.client import Json
 from placement_clients.feed.target import Away
+from placement_clients.record import Json
 
 EXTRA = "placement-server[notifications]"
 EVENT_TYPE = "placement."

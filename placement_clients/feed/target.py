@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from placement_clients.client import Json
 from placement_clients.feed import signature
+from placement_clients.record import Json
 
 EVENT = "application/cloudevents+json"
 EVENT_TYPE = "org.openstack.placement."

@@ -4,16 +4,10 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from placement_clients.client import (
-    BadRequest,
-    Candidate,
-    Candidates,
-    Client,
-    Conflict,
-    Json,
-    PlacementError,
-    Unavailable,
-)
+from placement_clients.adapter import path_of
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest, Conflict, PlacementError, Unavailable
+from placement_clients.record import Candidate, Candidates, Json
 from placement_clients.request import explanation
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
 from placement_clients.request.request import Request, refusal
@@ -110,17 +104,21 @@ def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
 
     :raises ServerTaken: another client booted the server meanwhile
     """
+    path = path_of("allocations", server.uuid)
+    body = {
+        "allocations": candidate.allocations,
+        "mappings": candidate.mappings,
+        "project_id": server.project_id,
+        "user_id": server.user_id,
+        "consumer_generation": None,
+    }
+    version = "1.36"
+    if server.consumer_type:
+        version, body["consumer_type"] = CONSUMER_TYPE_SINCE, server.consumer_type
 
     def claim() -> None:
         try:
-            placement.claim(
-                server.uuid,
-                candidate,
-                project_id=server.project_id,
-                user_id=server.user_id,
-                consumer_type=server.consumer_type,
-                version=CONSUMER_TYPE_SINCE if server.consumer_type else "1.36",
-            )
+            placement.put(path, body, version=version)
         except Conflict as exc:
             # Another client's claim came first: of all conflicts, this one is final.
             if "consumer generation conflict" in exc.detail:
@@ -143,6 +141,6 @@ def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
         if exc.may_have_succeeded:
             # The error that led here says more than one about this.
             with contextlib.suppress(PlacementError):
-                placement.delete_allocations(server.uuid)
+                placement.delete(path, version="1.0")
         raise
     return True

@@ -8,15 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from placement_clients.client import (
-    Candidates,
-    Client,
-    Json,
-    PlacementError,
-    Unavailable,
-)
+from placement_clients.client import Client
+from placement_clients.errors import PlacementError, Unavailable
 from placement_clients.option import placement_of, way
 from placement_clients.output import complain, run, show_json, show_table
+from placement_clients.record import Candidates, Json
 from placement_clients.request import (
     boot,
     flavor,

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 from placement_clients.request.errors import BadInput
 
 # One of k1='v1', k2='v2', the form in which the openstack command line prints

@@ -3,7 +3,9 @@
 import dataclasses
 from typing import Self
 
-from placement_clients.client import Client, Json
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest, PlacementError
+from placement_clients.record import Json
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,6 +39,15 @@ class Explanation:
 def ask(placement: Client, query: str) -> Explanation | None:
     """Ask why a query has the candidates that it has; most services cannot say.
 
-    :raises BadRequest: the query names something that does not exist
+    Nothing depends on an explanation, so a failure means that there is none.
+
+    :raises BadRequest: the query names something that does not exist, which a search
+        that ends early does not find out
     """
-    return Explanation.parse(placement.get_explanation(query))
+    try:
+        document = placement.get("/ledger/v1/explanation", version="1.36", query=query)
+    except BadRequest:
+        raise
+    except PlacementError:
+        return None
+    return Explanation.parse(document)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 from placement_clients.request.document import parse_members, parse_properties
 from placement_clients.request.errors import BadInput
 

@@ -8,13 +8,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from placement_clients import record
-from placement_clients.client import (
-    BadRequest,
-    Client,
-    Conflict,
-    Json,
-    NotFound,
-)
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest, Conflict, NotFound
+from placement_clients.record import Json
 from placement_clients.request import boot, explanation
 from placement_clients.request.boot import Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken

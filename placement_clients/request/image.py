@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 from placement_clients.request.document import parse_members, parse_properties
 
 TRAIT = "trait:"

@@ -1,6 +1,6 @@
 """The patch that gives a bare metal node the traits of its instance."""
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 from placement_clients.request.flavor import Flavor
 from placement_clients.request.image import Image
 from placement_clients.request.preflight import flavor_traits

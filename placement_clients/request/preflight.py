@@ -8,7 +8,9 @@ allocations count, not those of others in the same tree.
 import dataclasses
 from collections.abc import Collection, Mapping
 
-from placement_clients.client import Client, NotFound
+from placement_clients.client import Client
+from placement_clients.errors import NotFound
+from placement_clients.record import TRAITS
 from placement_clients.request.flavor import Flavor
 from placement_clients.request.image import Image
 
@@ -77,7 +79,7 @@ def flavor_traits(flavor: Flavor, value: str) -> frozenset[str]:
 def _traits(placement: Client, provider: str) -> frozenset[str]:
     """Return the traits of a provider; one that has been deleted meanwhile has none."""
     try:
-        return placement.get_traits(provider).names
+        return frozenset(placement.get_part(provider, TRAITS).value)
     except NotFound:
         return frozenset()
 

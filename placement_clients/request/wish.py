@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from placement_clients.client import Json
+from placement_clients.record import Json
 
 HOST = "host"
 

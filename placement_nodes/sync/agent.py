@@ -11,7 +11,9 @@ from typing import Any
 from oslo_log import log
 
 from placement_clients import errors
+from placement_clients.adapter import path_of
 from placement_clients.client import Client
+from placement_clients.record import INVENTORIES
 from placement_nodes.sync import plan
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable
 from placement_nodes.sync.memory import Memory, Unusable
@@ -343,11 +345,11 @@ class Agent:
         if self._dry:
             return False
         try:
-            self._placement.delete_provider(uuid)
+            self._placement.delete(path_of("resource_providers", uuid), version="1.23")
         except errors.Conflict as exc:
             if exc.in_use:
                 # Until its instance has gone; others must not get the node after it.
-                self._placement.change_inventories(uuid, plan.reserve)
+                self._placement.change(uuid, INVENTORIES, plan.reserve)
             raise
         except errors.NotFound:
             # A 404 may come from a proxy, or from Keystone.

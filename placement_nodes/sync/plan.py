@@ -11,7 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from placement_clients import errors
-from placement_clients.client import Client, Inventory
+from placement_clients.adapter import path_of
+from placement_clients.client import Client
+from placement_clients.record import INVENTORIES, TRAITS, Inventory, parse_provider
 
 CUSTOM_PREFIX = "CUSTOM_"
 AVAILABLE = "available"
@@ -145,14 +147,14 @@ def find(
         return Found(
             None, {}, frozenset(), _known_traits(placement, wanted.traits, known)
         )
-    inventories = placement.get_inventories(uuid, version="1.6")
-    traits = placement.get_traits(uuid).names
+    inventories = placement.get_part(uuid, INVENTORIES)
+    traits = frozenset(placement.get_part(uuid, TRAITS).value)
     there = wanted.traits
     if wanted.traits != traits:
         there = _known_traits(placement, wanted.traits, known)
     # If the provider changed between the two, the older generation makes the write
     # fail.
-    return Found(inventories.generation, inventories.by_class, traits, there, name)
+    return Found(inventories.generation, inventories.value, traits, there, name)
 
 
 def is_there(placement: Client, uuid: str) -> bool:
@@ -236,7 +238,9 @@ def _create(uuid: str) -> Step:
 
 def _rename(uuid: str, name: str) -> Step:
     def perform(placement: Client, generation: int | None) -> int:
-        return placement.rename_provider(uuid, uuid).generation
+        path = path_of("resource_providers", uuid)
+        renamed = placement.put(path, {"name": uuid}, version="1.0")
+        return parse_provider(renamed.document).generation
 
     return Step(f"rename the provider {name} back", perform)
 
@@ -256,18 +260,18 @@ def _withdraw(uuid: str, inventories: Mapping[str, Inventory]) -> Step:
     def perform(placement: Client, generation: int | None) -> int:
         before = _known(generation)
         try:
-            return placement.replace_inventories(uuid, before, {}).generation
+            return placement.replace(uuid, INVENTORIES, before, {}).generation
         except errors.Conflict as exc:
             if not exc.in_use or reserved == inventories:
                 raise
-        return placement.replace_inventories(uuid, before, reserved).generation
+        return placement.replace(uuid, INVENTORIES, before, reserved).generation
 
     return Step("remove the inventory", perform, optional=True)
 
 
 def _ensure_class(name: str) -> Step:
     def perform(placement: Client, generation: int | None) -> int | None:
-        placement.ensure_resource_class(name)
+        placement.put(path_of("resource_classes", name), version="1.7")
         return generation
 
     return Step(f"make sure of the resource class {name}", perform, once=True)
@@ -275,8 +279,8 @@ def _ensure_class(name: str) -> Step:
 
 def _replace_inventories(wanted: Wanted) -> Step:
     def perform(placement: Client, generation: int | None) -> int:
-        return placement.replace_inventories(
-            wanted.uuid, _known(generation), wanted.inventories
+        return placement.replace(
+            wanted.uuid, INVENTORIES, _known(generation), wanted.inventories
         ).generation
 
     return Step(
@@ -289,7 +293,7 @@ def _replace_inventories(wanted: Wanted) -> Step:
 
 def _ensure_trait(name: str) -> Step:
     def perform(placement: Client, generation: int | None) -> int | None:
-        placement.ensure_trait(name)
+        placement.put(path_of("traits", name), version="1.6")
         return generation
 
     return Step(f"make sure of the trait {name}", perform, once=True)
@@ -297,7 +301,7 @@ def _ensure_trait(name: str) -> Step:
 
 def _replace_traits(uuid: str, names: frozenset[str]) -> Step:
     def perform(placement: Client, generation: int | None) -> int:
-        return placement.replace_traits(uuid, _known(generation), names).generation
+        return placement.replace(uuid, TRAITS, _known(generation), names).generation
 
     return Step(f"set the traits to {', '.join(sorted(names)) or 'none'}", perform)
 

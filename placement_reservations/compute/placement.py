@@ -7,7 +7,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Self
 
+from placement_clients.adapter import path_of
 from placement_clients.client import Client
+from placement_clients.record import AGGREGATES, TRAITS
 from placement_foundation.database.storage import Database
 from placement_reservations import provider
 from placement_reservations.store import flavor as flavors
@@ -41,7 +43,7 @@ class PlacementCompute:
         if root is None:
             return None
         with provider.MayBeGone():
-            traits = self.placement.get_traits(root.uuid).names
+            traits = self.placement.get_part(root.uuid, TRAITS).value
             size, limits = provider.get_size(
                 self.placement, root, use_ratio=self.use_ratio
             )
@@ -96,12 +98,12 @@ class PlacementCompute:
     def delete_server(self, server: str) -> None:
         """Delete a server by removing all its allocations."""
         with provider.MayBeGone():
-            self.placement.delete_allocations(server)
+            self.placement.delete(path_of("allocations", server), version="1.0")
 
     def join_pool(self, host: str) -> None:
         """Add a host to the pool of reservable hosts."""
         root = provider.get_root(self.placement, host)
-        self.placement.change_aggregates(root.uuid, lambda uuids: uuids | {self.pool})
+        self.placement.change(root.uuid, AGGREGATES, lambda uuids: uuids | {self.pool})
 
     def list_pool(self) -> set[str]:
         """Return the hosts in the pool of reservable hosts: names of their services."""
@@ -114,6 +116,6 @@ class PlacementCompute:
         """Remove a host from the pool of reservable hosts."""
         root = provider.find_root(self.placement, host)
         if root:
-            self.placement.change_aggregates(
-                root.uuid, lambda uuids: uuids - {self.pool}
+            self.placement.change(
+                root.uuid, AGGREGATES, lambda uuids: uuids - {self.pool}
             )

@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_clients.client import Conflict
-from placement_clients.errors import PlacementError
+from placement_clients.adapter import path_of
+from placement_clients.errors import Conflict, PlacementError
 from placement_clients.errors import may_pass as may_pass_after
 from placement_foundation import errors
 from placement_reservations import plan, provider, state
@@ -176,7 +176,9 @@ def _perform_in_placement(world: World, step: plan.Step) -> None:
 
 def _create_class(world: World, name: str) -> None:
     try:
-        world.placement.create_resource_class(name)
+        world.placement.post(
+            "/resource_classes", {"name": name}, version=provider.VERSION
+        )
     except Conflict as exc:
         # An earlier attempt created it: nothing else creates a class with that name.
         if not exc.is_own:
@@ -185,7 +187,9 @@ def _create_class(world: World, name: str) -> None:
 
 def _delete_class(world: World, name: str) -> None:
     with provider.MayBeGone():
-        world.placement.delete_resource_class(name)
+        world.placement.delete(
+            path_of("resource_classes", name), version=provider.VERSION
+        )
 
 
 def _delete_servers(

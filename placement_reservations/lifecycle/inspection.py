@@ -8,8 +8,8 @@ from functools import partial
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_clients.client import Inventory
 from placement_clients.errors import NotFound
+from placement_clients.record import INVENTORIES, Inventory
 from placement_foundation.observing import telemetry
 from placement_reservations import measure, provider, state
 from placement_reservations.lifecycle import execution, settlement
@@ -162,11 +162,11 @@ def _look(world: World, host: str) -> Found:
     if child is None:
         return Found()
     try:
-        known = world.placement.get_inventories(child.uuid, version=provider.VERSION)
+        known = world.placement.get_part(child.uuid, INVENTORIES)
         usages = provider.get_usages(world.placement, child)
     except NotFound:
         return Found()
-    return Found(True, known.by_class, usages)
+    return Found(True, known.value, usages)
 
 
 def _repair(world: World, promise: Promise, fault: str | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_clients.client import Conflict
+from placement_clients.errors import Conflict
 from placement_foundation import errors
 from placement_reservations import plan, provider, requirement
 from placement_reservations.lifecycle import execution, settlement

@@ -19,7 +19,8 @@ import pytest
 import webob
 from webob.client import send_request_app
 
-from placement_clients.client import Client, Inventory
+from placement_clients.client import Client
+from placement_clients.record import Inventory
 from tests import programs
 from tests.client import new_uuid
 from tests.clients.keystone_process import wait_for

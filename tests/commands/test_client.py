@@ -4,7 +4,7 @@ import dataclasses
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from oslo_config import cfg
 
-from placement_clients import access, client
-from placement_clients.client import Client, Inventory
+from placement_clients import access, client, errors
+from placement_clients.adapter import path_of
+from placement_clients.client import Client
+from placement_clients.record import (
+    AGGREGATES,
+    INVENTORIES,
+    TRAITS,
+    Allocations,
+    Candidate,
+    Inventory,
+)
 from tests.client import new_uuid
 from tests.serving import Served, serving
 
@@ -59,15 +68,12 @@ def asking(application: "WSGIApplication", **seconds: float) -> Iterator[Client]
 def make_host(placement: Client, name: str = "host", **totals: int) -> str:
     host = placement.create_provider(name)
     inventories = {name: Inventory(total) for name, total in totals.items()}
-    placement.replace_inventories(host.uuid, host.generation, inventories)
+    placement.replace(host.uuid, INVENTORIES, host.generation, inventories)
     return host.uuid
 
 
-def claim_all(placement: Client, query: str) -> str:
-    server = new_uuid()
-    (found,) = placement.list_candidates(query).found
-    placement.claim(server, found, project_id="blue", user_id="ann")
-    return server
+def drop(placement: Client, *names: str) -> None:
+    placement.delete(path_of("resource_providers", *names), version="1.29")
 
 
 # What the operations do
@@ -79,14 +85,14 @@ def test_providers_from_creation_to_deletion(placement: Client) -> None:
     assert (child.parent_uuid, child.root_uuid) == (root.uuid, root.uuid)
     assert placement.get_provider(child.uuid) == child
     assert placement.list_providers(in_tree=child.uuid) == [root, child]
-    assert placement.list_providers(name="card", version="1.29") == [child]
-    with pytest.raises(client.Conflict) as caught:
-        placement.delete_provider(root.uuid)
+    assert placement.list_providers(name="card", uuid=None) == [child]
+    with pytest.raises(errors.Conflict) as caught:
+        drop(placement, root.uuid)
     assert caught.value.code == "placement.resource_provider.cannot_delete_parent"
     assert caught.value.in_use
-    placement.delete_provider(child.uuid)
-    placement.delete_provider(root.uuid)
-    with pytest.raises(client.NotFound):
+    drop(placement, child.uuid)
+    drop(placement, root.uuid)
+    with pytest.raises(errors.NotFound):
         placement.get_provider(root.uuid)
 
 
@@ -98,49 +104,30 @@ def test_a_name_survives_the_url(placement: Client) -> None:
 
 def test_inventories(placement: Client) -> None:
     host = make_host(placement, VCPU=8, DISK_GB=100)
-    held = placement.change_inventories(
-        host, lambda known: {**known, "FPGA": Inventory(2, reserved=2, max_unit=1)}
-    )
-    assert held.by_class["FPGA"] == Inventory(2, 2, 1, 1, 1, 1.0)
-    assert placement.get_inventories(host) == held
-    placement.delete_inventory(host, "FPGA")
-    assert set(placement.get_inventories(host).by_class) == {"VCPU", "DISK_GB"}
-    with pytest.raises(client.NotFound):
-        placement.delete_inventory(host, "FPGA")
-
-
-def test_resource_classes(placement: Client) -> None:
-    assert placement.ensure_resource_class("CUSTOM_GOLD")
-    assert not placement.ensure_resource_class("CUSTOM_GOLD")
-    with pytest.raises(client.Conflict) as caught:
-        placement.create_resource_class("CUSTOM_GOLD")
-    assert not caught.value.in_use
-    host = make_host(placement, CUSTOM_GOLD=1)
-    with pytest.raises(client.Conflict) as caught:
-        placement.delete_resource_class("CUSTOM_GOLD")
-    assert caught.value.in_use
-    placement.delete_inventory(host, "CUSTOM_GOLD")
-    placement.delete_resource_class("CUSTOM_GOLD")
+    more = {"FPGA": Inventory(2, reserved=2, max_unit=1)}
+    held = placement.change(host, INVENTORIES, lambda known: {**known, **more})
+    assert held.value["FPGA"] == Inventory(2, 2, 1, 1, 1, 1.0)
+    assert placement.get_part(host, INVENTORIES) == held
 
 
 def test_traits(placement: Client) -> None:
     host = make_host(placement)
-    assert placement.ensure_trait("CUSTOM_A")
-    assert not placement.ensure_trait("CUSTOM_A")
+    placement.put("/traits/CUSTOM_A", version="1.6")
     assert placement.list_traits(["CUSTOM_A", "CUSTOM_B"]) == {"CUSTOM_A"}
-    assert placement.list_traits() > {"CUSTOM_A", "HW_NUMA_ROOT"}
-    held = placement.change_traits(host, lambda names: names | {"CUSTOM_A"})
-    assert held == placement.get_traits(host)
-    assert held.names == {"CUSTOM_A"}
-    with pytest.raises(client.BadRequest, match="CUSTOM_B"):
-        placement.change_traits(host, lambda names: {"CUSTOM_B"})
+    many = [f"CUSTOM_{number}" for number in range(1000)]
+    assert placement.list_traits(["CUSTOM_A", *many]) == {"CUSTOM_A"}
+    held = placement.change(host, TRAITS, lambda names: names | {"CUSTOM_A"})
+    assert held == placement.get_part(host, TRAITS)
+    assert held.value == {"CUSTOM_A"}
+    with pytest.raises(errors.BadRequest, match="CUSTOM_B"):
+        placement.change(host, TRAITS, lambda names: {"CUSTOM_B"})
 
 
 def test_aggregates(placement: Client) -> None:
     host = make_host(placement)
-    held = placement.change_aggregates(host, lambda uuids: uuids | {AGGREGATE})
-    assert held == placement.get_aggregates(host)
-    assert held.uuids == {AGGREGATE}
+    held = placement.change(host, AGGREGATES, lambda uuids: uuids | {AGGREGATE})
+    assert held == placement.get_part(host, AGGREGATES)
+    assert held.value == {AGGREGATE}
     assert [each.uuid for each in placement.list_providers(member_of=AGGREGATE)] == [
         host
     ]
@@ -151,14 +138,13 @@ def test_nothing_is_written_if_nothing_changes(
 ) -> None:
     host = make_host(placement, VCPU=8)
     before = placement.get_provider(host)
-    placement.change_inventories(host, lambda known: known)
-    placement.change_traits(host, lambda names: names)
-    placement.change_aggregates(host, lambda uuids: uuids)
+    placement.change(host, INVENTORIES, lambda known: known)
+    placement.change(host, TRAITS, lambda names: names)
     assert placement.get_provider(host) == before
-    assert "PUT" not in {call.method for call in service.calls[-4:]}
+    assert "PUT" not in {call.method for call in service.calls[-3:]}
 
 
-def test_a_claim_and_its_effects(placement: Client) -> None:
+def test_allocations(placement: Client) -> None:
     host = make_host(placement, VCPU=8)
     candidates = placement.list_candidates({"resources": "VCPU:6"})
     (found,) = candidates.found
@@ -166,53 +152,19 @@ def test_a_claim_and_its_effects(placement: Client) -> None:
     assert found.mappings == {"": [host]}
     server = new_uuid()
     assert placement.get_allocations(server).by_provider == {}
-    placement.claim(server, found, project_id="blue", user_id="ann")
+    claim(placement, server, found)
     held = placement.get_allocations(server)
-    assert held == client.Allocations({host: {"VCPU": 6}}, 1, "blue", "ann")
+    assert held == Allocations({host: {"VCPU": 6}}, 1, "blue", "ann")
     assert placement.list_allocations_of_provider(host) == {server: {"VCPU": 6}}
-    with pytest.raises(client.Conflict) as caught:
-        placement.claim(new_uuid(), found, project_id="blue", user_id="ann")
+    with pytest.raises(errors.Conflict) as caught:
+        claim(placement, new_uuid(), found)
     assert not caught.value.lost_race
-    placement.delete_allocations(server)
-    with pytest.raises(client.NotFound):
-        placement.delete_allocations(server)
-    placement.claim(
-        server,
-        found,
-        project_id="blue",
-        user_id="ann",
-        consumer_type="INSTANCE",
-        version="1.38",
-    )
 
 
-@pytest.mark.parametrize(
-    ("operation", "version"),
-    [
-        (lambda placement, host: placement.list_providers(in_tree=host), "1.14"),
-        (lambda placement, host: placement.create_provider("other"), "1.20"),
-        (lambda placement, host: placement.get_inventories(host), "1.0"),
-        (lambda placement, host: placement.ensure_resource_class("CUSTOM_C"), "1.7"),
-        (lambda placement, host: placement.replace_inventories(host, 1, {}), "1.26"),
-        (lambda placement, host: placement.list_traits(["CUSTOM_C"]), "1.6"),
-        (lambda placement, host: placement.ensure_trait("CUSTOM_C"), "1.6"),
-        (lambda placement, host: placement.get_traits(host), "1.6"),
-        (lambda placement, host: placement.replace_traits(host, 1, []), "1.6"),
-        (lambda placement, host: placement.replace_aggregates(host, 1, []), "1.19"),
-        (lambda placement, host: placement.get_allocations(host), "1.28"),
-        (lambda placement, host: placement.list_candidates("resources=VCPU:1"), "1.36"),
-        (lambda placement, host: placement.delete_inventory(host, "VCPU"), "1.29"),
-    ],
-)
-def test_an_operation_asks_for_the_version_it_needs(
-    placement: Client,
-    service: Served,
-    operation: Callable[[Client, str], object],
-    version: str,
-) -> None:
-    host = make_host(placement, VCPU=8)
-    operation(placement, host)
-    assert service.calls[-1].version == version
+def claim(placement: Client, server: str, candidate: Candidate) -> None:
+    body = {"allocations": candidate.allocations, "consumer_generation": None}
+    body |= {"project_id": "blue", "user_id": "ann"}
+    placement.put(path_of("allocations", server), body, version="1.36")
 
 
 # Endpoints and credentials
@@ -250,9 +202,9 @@ def test_a_connection_is_kept() -> None:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         placement = caller(Served(f"http://127.0.0.1:{server.server_port}"))
-        placement.list_traits()
-        placement.for_request("req-1").list_traits()
-        placement.for_request("req-2").list_traits()
+        placement.list_traits([])
+        placement.for_request("req-1").list_traits([])
+        placement.for_request("req-2").list_traits([])
         server.shutdown()
         thread.join()
     assert len(connections) == 1
@@ -263,7 +215,7 @@ def configured(*lines: str) -> Callable[[Any, Served], Client]:
         path = directory / "agent.conf"
         path.write_text("\n".join(["[placement]", *lines]).format(url=served.url))
         config = cfg.ConfigOpts()
-        client.register_options(config)
+        access.register_options(config)
         config([], default_config_files=[str(path)])
         return client.from_config(config)
 
@@ -274,14 +226,14 @@ def test_a_token_from_a_configuration(tmp_path: Any, service: Served) -> None:
     configure = configured(
         "auth_type = admin_token", "endpoint_override = {url}", "token = admin"
     )
-    configure(tmp_path, service).ensure_trait("CUSTOM_A")
+    configure(tmp_path, service).put("/traits/CUSTOM_A", version="1.6")
     assert service.calls[-1].headers["x-auth-token"] == "admin"
 
 
 def test_no_authentication_from_a_configuration(tmp_path: Any, service: Served) -> None:
     configure = configured("auth_type = none", "endpoint_override = {url}")
-    with pytest.raises(client.Forbidden):
-        configure(tmp_path, service).ensure_trait("CUSTOM_A")
+    with pytest.raises(errors.Forbidden):
+        configure(tmp_path, service).put("/traits/CUSTOM_A", version="1.6")
     assert service.calls[-1].headers["x-auth-token"] == "notused"
 
 
@@ -337,8 +289,8 @@ def test_a_password_finds_placement_by_its_catalog(
     with serving(keystone(service.url)) as identity:
         configure = configured(*password_file(identity.url, "secret"))
         placement = configure(tmp_path, service)
-        placement.ensure_trait("CUSTOM_A")
-        placement.ensure_trait("CUSTOM_B")
+        placement.put("/traits/CUSTOM_A", version="1.6")
+        placement.put("/traits/CUSTOM_B", version="1.6")
     assert identity.lines.count("POST /v3/auth/tokens") == 1
     assert service.lines == ["PUT /traits/CUSTOM_A", "PUT /traits/CUSTOM_B"]
 
@@ -346,7 +298,7 @@ def test_a_password_finds_placement_by_its_catalog(
 def test_a_wrong_password(tmp_path: Any, service: Served) -> None:
     with serving(keystone(service.url)) as identity:
         configure = configured(*password_file(identity.url, "guessed"))
-        with pytest.raises(client.Unauthorized, match="who are you"):
+        with pytest.raises(errors.Unauthorized, match="who are you"):
             configure(tmp_path, service).list_traits([])
     assert service.calls == []
 
@@ -363,7 +315,7 @@ def test_a_password_from_the_environment(service: Served) -> None:
                 "OS_PROJECT_DOMAIN_ID": "default",
             }
         )
-        assert Client(way).ensure_trait("CUSTOM_A")
+        Client(way).put("/traits/CUSTOM_A", version="1.6")
         assert Client(way).get_endpoint() == service.url
 
 
@@ -383,7 +335,7 @@ def test_a_certificate_from_the_environment(given: dict[str, str], cert: Any) ->
 
 def test_a_token_from_the_environment(service: Served) -> None:
     environ = {"OS_ENDPOINT": service.url, "OS_TOKEN": "admin"}
-    assert Client(access.from_environment(environ)).ensure_trait("CUSTOM_A")
+    Client(access.from_environment(environ)).put("/traits/CUSTOM_A", version="1.6")
 
 
 @pytest.mark.parametrize(
@@ -400,7 +352,7 @@ def test_a_token_from_the_environment(service: Served) -> None:
 def test_an_environment_that_lacks_something(
     environ: dict[str, str], complaint: str
 ) -> None:
-    with pytest.raises(client.Misconfigured, match=complaint):
+    with pytest.raises(access.Misconfigured, match=complaint):
         access.from_environment(environ)
 
 
@@ -416,7 +368,7 @@ def test_an_environment_that_lacks_something(
 def test_a_configuration_that_lacks_something(
     tmp_path: Any, lines: list[str], complaint: str
 ) -> None:
-    with pytest.raises(client.Misconfigured, match=complaint):
+    with pytest.raises(access.Misconfigured, match=complaint):
         configured(*lines)(tmp_path, Served("http://127.0.0.1:1"))
 
 
@@ -426,26 +378,26 @@ def test_a_configuration_that_lacks_something(
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        ("400 Bad Request", client.BadRequest),
-        ("401 Unauthorized", client.Unauthorized),
-        ("403 Forbidden", client.Forbidden),
-        ("404 Not Found", client.NotFound),
-        ("405 Method Not Allowed", client.NotSupported),
-        ("406 Not Acceptable", client.NotSupported),
-        ("409 Conflict", client.Conflict),
-        ("413 Too Large", client.PlacementError),
-        ("429 Too Many", client.Unavailable),
-        ("500 Internal Server Error", client.Unavailable),
-        ("502 Bad Gateway", client.Unavailable),
-        ("503 Service Unavailable", client.Unavailable),
-        ("504 Gateway Timeout", client.Timeout),
+        ("400 Bad Request", errors.BadRequest),
+        ("401 Unauthorized", errors.Unauthorized),
+        ("403 Forbidden", errors.Forbidden),
+        ("404 Not Found", errors.NotFound),
+        ("405 Method Not Allowed", errors.NotSupported),
+        ("406 Not Acceptable", errors.NotSupported),
+        ("409 Conflict", errors.Conflict),
+        ("413 Too Large", errors.PlacementError),
+        ("429 Too Many", errors.Unavailable),
+        ("500 Internal Server Error", errors.Unavailable),
+        ("502 Bad Gateway", errors.Unavailable),
+        ("503 Service Unavailable", errors.Unavailable),
+        ("504 Gateway Timeout", errors.Timeout),
     ],
 )
 def test_each_failure_has_its_kind(
-    status: str, kind: type[client.PlacementError]
+    status: str, kind: type[errors.PlacementError]
 ) -> None:
     application = refusing(status, detail="said so", code="a.code", request_id="req-1")
-    with asking(application) as placement, pytest.raises(client.PlacementError) as got:
+    with asking(application) as placement, pytest.raises(errors.PlacementError) as got:
         placement.get("/", version="1.0")
     assert type(got.value) is kind
     number = int(status[:3])
@@ -457,7 +409,7 @@ def test_each_failure_has_its_kind(
 def test_a_failure_without_a_document() -> None:
     page = b"<html> <h1>Bad\n Gateway</h1></html>"
     answer = answering("502 Bad Gateway", page, X_OpenStack_Request_ID="req-2")
-    with asking(answer) as placement, pytest.raises(client.Unavailable) as caught:
+    with asking(answer) as placement, pytest.raises(errors.Unavailable) as caught:
         placement.get("/", version="1.0")
     assert caught.value.detail == "<html> <h1>Bad Gateway</h1></html>"
     assert caught.value.request_id == "req-2"
@@ -470,17 +422,17 @@ def test_an_answer_may_not_be_from_placement(body: bytes) -> None:
     with asking(answering("200 OK", body)) as placement:
         for operation in (
             placement.list_providers,
-            lambda: placement.get_inventories(AGGREGATE),
-            lambda: placement.get_traits(AGGREGATE),
+            lambda: placement.get_part(AGGREGATE, INVENTORIES),
+            lambda: placement.get_part(AGGREGATE, TRAITS),
             lambda: placement.list_candidates("resources=VCPU:1"),
         ):
-            with pytest.raises(client.Unavailable):
+            with pytest.raises(errors.Unavailable):
                 operation()
 
 
 def test_an_error_of_another_kind_can_be_shown() -> None:
     answer = answering("400 Bad Request", b'{"errors": [{"code": 7, "detail": null}]}')
-    with asking(answer) as placement, pytest.raises(client.BadRequest) as caught:
+    with asking(answer) as placement, pytest.raises(errors.BadRequest) as caught:
         placement.get("/", version="1.0")
     assert (caught.value.code, "HTTP 400, 7" in str(caught.value)) == ("7", True)
 
@@ -488,13 +440,13 @@ def test_an_error_of_another_kind_can_be_shown() -> None:
 def test_lines_may_not_be_from_placement() -> None:
     with (
         asking(answering("200 OK", b"[" * 100_000)) as placement,
-        pytest.raises(client.Unavailable),
+        pytest.raises(errors.Unavailable),
     ):
         list(placement.lines("/", version="1.0"))
 
 
 def test_no_character_ends_a_query(placement: Client) -> None:
-    with pytest.raises(client.BadRequest) as caught:
+    with pytest.raises(errors.BadRequest) as caught:
         placement.list_candidates("resources=VCPU:1#&required=CUSTOM_NOWHERE")
     assert "VCPU expected positive integer amount. Got: 1#" in caught.value.detail
 
@@ -503,16 +455,16 @@ def test_candidates_come_with_what_is_known_of_their_providers() -> None:
     found: Any = {"allocations": {AGGREGATE: {"resources": {}}}, "mappings": {}}
     document = {"allocation_requests": [found], "provider_summaries": {}}
     answer = answering("200 OK", json.dumps(document).encode())
-    with asking(answer) as placement, pytest.raises(client.Unavailable):
+    with asking(answer) as placement, pytest.raises(errors.Unavailable):
         placement.list_candidates("resources=VCPU:1")
 
 
 def test_no_server_answers() -> None:
     with serving(answering("200 OK")) as gone:
         pass
-    with pytest.raises(client.Unavailable) as caught:
+    with pytest.raises(errors.Unavailable) as caught:
         caller(gone).list_traits([])
-    assert type(caught.value) is client.Unavailable
+    assert type(caught.value) is errors.Unavailable
     assert caught.value.status is None
     said = f"no connection to {gone.url}/traits: [Errno 111] Connection refused"
     assert str(caught.value) == said
@@ -521,13 +473,13 @@ def test_no_server_answers() -> None:
 def test_an_earlier_failure_is_not_why_no_server_answers() -> None:
     def ask_twice(placement: Client) -> None:
         try:
-            raise client.NotFound("not here")
-        except client.NotFound:
+            raise errors.NotFound("not here")
+        except errors.NotFound:
             placement.list_traits([])
 
     with serving(answering("200 OK")) as gone:
         pass
-    with pytest.raises(client.Unavailable, match="Connection refused"):
+    with pytest.raises(errors.Unavailable, match="Connection refused"):
         ask_twice(caller(gone))
 
 
@@ -546,7 +498,7 @@ def test_an_earlier_failure_is_not_why_no_server_answers() -> None:
 def test_what_may_have_been_done_without_an_answer(
     status: int, code: str, may_have: bool
 ) -> None:
-    error = client.Unavailable("later", status=status, code=code)
+    error = errors.Unavailable("later", status=status, code=code)
     assert error.may_have_succeeded == may_have
 
 
@@ -555,7 +507,7 @@ def test_the_server_may_not_understand_http() -> None:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         answering = threading.Thread(target=greet, args=(server,))
         answering.start()
-        with pytest.raises(client.Unavailable) as caught:
+        with pytest.raises(errors.Unavailable) as caught:
             caller(Served(address)).list_traits([])
         answering.join()
     assert str(caught.value).startswith(f"no connection to {address}/traits: ")
@@ -570,7 +522,7 @@ def greet(server: socket.socket) -> None:
 
 
 def test_a_text_that_is_not_a_url() -> None:
-    with pytest.raises(client.Unavailable, match="No scheme supplied"):
+    with pytest.raises(errors.Unavailable, match="No scheme supplied"):
         caller(Served("nonsense")).list_traits([])
 
 
@@ -587,7 +539,7 @@ def test_no_answer_in_time_is_a_timeout(begins: bool) -> None:
         asked_again.wait(30)
 
     with asking(application, answer_seconds=0.1) as placement:
-        with pytest.raises(client.Timeout):
+        with pytest.raises(errors.Timeout):
             placement.list_traits([])
         asked_again.set()
 
@@ -601,50 +553,18 @@ def test_a_lost_race_is_run_again_from_the_read(
     host = make_host(placement, VCPU=8)
     others = iter([{"CUSTOM_A"}, {"CUSTOM_A", "CUSTOM_B"}])
     for name in ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C"):
-        placement.ensure_trait(name)
+        placement.put(f"/traits/{name}", version="1.6")
 
-    def change(names: frozenset[str]) -> frozenset[str]:
+    def change(names: Set[str]) -> Set[str]:
         theirs = next(others, None)
         if theirs is not None:
             generation = placement.get_provider(host).generation
-            placement.replace_traits(host, generation, theirs)
+            placement.replace(host, TRAITS, generation, theirs)
         return names | {"CUSTOM_C"}
 
     # At 1.6, before conflicts had a code.
-    held = caller(service).change_traits(host, change)
-    assert held.names == {"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
-
-
-def test_races_of_inventories_and_aggregates(
-    placement: Client, service: Served
-) -> None:
-    host = make_host(placement, VCPU=8)
-    pauses: list[float] = []
-    way = access.from_environment({}, url=service.url, token="admin")
-    patient = Client(way, pause=pauses.append)
-    moves = iter([1, 2])
-
-    def moved(known: Any) -> None:
-        if move := next(moves, None):
-            placement.change_inventories(
-                host, lambda known: {"VCPU": Inventory(8 + move)}
-            )
-
-    def add_disk(known: Any) -> Any:
-        moved(known)
-        return {**known, "DISK_GB": Inventory(5)}
-
-    held = patient.change_inventories(host, add_disk)
-    assert held.by_class == {"VCPU": Inventory(10), "DISK_GB": Inventory(5)}
-    assert len(pauses) == 2
-    moves = iter([3])
-
-    def join(uuids: frozenset[str]) -> set[str]:
-        moved(uuids)
-        return {*uuids, AGGREGATE}
-
-    assert patient.change_aggregates(host, join).uuids == {AGGREGATE}
-    assert len(pauses) == 3
+    held = caller(service).change(host, TRAITS, change)
+    assert held.value == {"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
 
 
 @pytest.mark.parametrize(
@@ -660,8 +580,8 @@ def test_races_of_inventories_and_aggregates(
 )
 def test_only_lost_races_are_run_again(error: dict[str, str], attempts: int) -> None:
     with serving(refusing("409 Conflict", **error)) as served:
-        with pytest.raises(client.Conflict) as caught:
-            caller(served).delete_inventory(AGGREGATE, "VCPU")
+        with pytest.raises(errors.Conflict) as caught:
+            caller(served).change(AGGREGATE, TRAITS, lambda names: names)
         assert caught.value.detail == error["detail"]
         assert len(served.calls) == attempts
 
@@ -670,47 +590,28 @@ def test_an_inventory_in_use_is_not_a_lost_race(
     placement: Client, service: Served
 ) -> None:
     host = make_host(placement, VCPU=8)
-    claim_all(placement, "resources=VCPU:1")
+    (found,) = placement.list_candidates("resources=VCPU:1").found
+    claim(placement, new_uuid(), found)
     service.calls.clear()
-    with pytest.raises(client.Conflict) as caught:
-        placement.delete_inventory(host, "VCPU")
+    with pytest.raises(errors.Conflict) as caught:
+        placement.retry_lost_races(lambda: drop(placement, host, "inventories", "VCPU"))
     assert caught.value.code == "placement.concurrent_update"
     assert caught.value.in_use
     assert len(service.calls) == 1
-    with pytest.raises(client.Conflict) as caught:
-        placement.change_inventories(host, lambda known: {})
+    with pytest.raises(errors.Conflict) as caught:
+        placement.change(host, INVENTORIES, lambda known: {})
     assert caught.value.code == "placement.inventory.inuse"
     assert caught.value.in_use
-    with pytest.raises(client.Conflict) as caught:
-        placement.delete_provider(host)
+    with pytest.raises(errors.Conflict) as caught:
+        drop(placement, host)
     assert caught.value.code == "placement.resource_provider.inuse"
 
 
 def test_any_other_conflict_is_raised_with_its_details(placement: Client) -> None:
     first = placement.create_provider("same")
-    with pytest.raises(client.Conflict) as caught:
-        placement.create_provider("same", version="1.23")
+    with pytest.raises(errors.Conflict) as caught:
+        placement.post("/resource_providers", {"name": "same"}, version="1.23")
     assert caught.value.code == "placement.duplicate_name"
     assert "same already exists" in caught.value.detail
     assert caught.value.request_id
     assert dataclasses.asdict(first)["generation"] == 0
-
-
-# The explanation, which most services cannot give
-
-
-@pytest.mark.parametrize(
-    ("application", "expected"),
-    [
-        (answering("200 OK", b'{"summary": "full"}'), {"summary": "full"}),
-        (answering("200 OK", b'["summary"]'), None),
-        (answering("200 OK", b"<html>"), None),
-        (refusing("404 Not Found", detail="no such path"), None),
-        (refusing("503 Service Unavailable", detail="later"), None),
-    ],
-)
-def test_an_explanation_if_there_is_one(
-    application: "WSGIApplication", expected: Any
-) -> None:
-    with asking(application) as placement:
-        assert placement.get_explanation("resources=VCPU:1") == expected

@@ -1,5 +1,6 @@
 """What an operator of bare metal expects, from enrolment to a request for nodes."""
 
+from placement_clients.record import TRAITS
 from tests.client import new_uuid
 from tests.nodes.world import GOLD, World, gold
 
@@ -39,9 +40,9 @@ def test_a_node_in_maintenance_is_not_allocated(world: World) -> None:
 def test_the_node_service_decides_about_traits(world: World) -> None:
     *_, n3 = enrol_three(world)
     world.run()
-    world.placement.ensure_trait("CUSTOM_MANUAL")
-    generation = world.placement.get_traits(n3).generation
-    world.placement.replace_traits(n3, generation, ["CUSTOM_MANUAL"])
+    world.placement.put("/traits/CUSTOM_MANUAL", version="1.6")
+    generation = world.placement.get_part(n3, TRAITS).generation
+    world.placement.replace(n3, TRAITS, generation, {"CUSTOM_MANUAL"})
     world.run()
     assert world.traits(n3) == {"CUSTOM_POOL_GENERAL", "CUSTOM_RAID1"}
 
@@ -70,6 +71,6 @@ def test_a_deployed_node_is_not_allocated_again(world: World) -> None:
     assert world.inventories(n1) == gold(reserved=1)
     assert world.candidates(f"{QUESTION}CUSTOM_POOL_B") == set()
     world.nodes.provision("n1", "deleted")
-    world.placement.delete_allocations(instance)
+    world.placement.delete(f"/allocations/{instance}", version="1.0")
     world.run()
     assert world.candidates(f"{QUESTION}CUSTOM_POOL_B") == {n1}

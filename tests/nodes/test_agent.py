@@ -14,7 +14,8 @@ import sqlalchemy as sa
 
 from placement.db import models as placement_models
 from placement_clients import access
-from placement_clients.client import Client, Inventory
+from placement_clients.client import Client
+from placement_clients.record import AGGREGATES, INVENTORIES, TRAITS, Inventory
 from placement_foundation.database.storage import Database
 from placement_nodes.sync import memory
 from placement_nodes.sync.agent import Agent, Caution, Tally
@@ -98,12 +99,12 @@ def test_changes_of_a_node_follow(world: World) -> None:
 def test_drift_is_repaired(world: World) -> None:
     uuid = world.enrol("n1", "CUSTOM_A")
     world.run()
-    world.placement.ensure_trait("CUSTOM_MANUAL")
-    world.placement.change_traits(uuid, lambda names: {"CUSTOM_MANUAL"})
-    world.placement.change_inventories(uuid, lambda _: {"VCPU": Inventory(8)})
+    world.placement.put("/traits/CUSTOM_MANUAL", version="1.6")
+    world.placement.change(uuid, TRAITS, lambda names: {"CUSTOM_MANUAL"})
+    world.placement.change(uuid, INVENTORIES, lambda _: {"VCPU": Inventory(8)})
     world.run()
     assert (world.traits(uuid), world.inventories(uuid)) == ({"CUSTOM_A"}, gold())
-    world.placement.delete_provider(uuid)
+    world.placement.delete(f"/resource_providers/{uuid}", version="1.23")
     world.run()
     assert (world.traits(uuid), world.inventories(uuid)) == ({"CUSTOM_A"}, gold())
 
@@ -119,8 +120,8 @@ def test_what_is_deleted_while_the_agent_runs_is_made_again(world: World) -> Non
                 {"CUSTOM_A"},
                 gold(),
             )
-            world.placement.delete_provider(uuid)
-            world.placement.delete_resource_class(GOLD)
+            world.placement.delete(f"/resource_providers/{uuid}", version="1.23")
+            world.placement.delete(f"/resource_classes/{GOLD}", version="1.29")
             world.placement.delete("/traits/CUSTOM_A", version="1.6")
 
 
@@ -128,8 +129,8 @@ def test_other_providers_are_not_touched(world: World) -> None:
     world.enrol("n1", "CUSTOM_A")
     host = world.placement.create_provider("host")
     inventories = {"VCPU": Inventory(8)}
-    world.placement.replace_inventories(host.uuid, 0, inventories)
-    world.placement.change_traits(host.uuid, lambda names: {"HW_CPU_X86_VMX"})
+    world.placement.replace(host.uuid, INVENTORIES, 0, inventories)
+    world.placement.change(host.uuid, TRAITS, lambda names: {"HW_CPU_X86_VMX"})
     before = world.generation(host.uuid)
     world.run()
     world.run()
@@ -181,7 +182,9 @@ def test_one_in_use_that_loses_its_resource_class_is_reserved(world: World) -> N
 def test_a_provider_that_was_renamed_gets_its_name_back(world: World) -> None:
     uuid = world.enrol("n1")
     world.run()
-    world.placement.rename_provider(uuid, "somebody's favourite")
+    world.placement.put(
+        f"/resource_providers/{uuid}", {"name": "somebody's favourite"}, version="1.0"
+    )
     assert world.run().changed == {uuid}
     assert world.placement.get_provider(uuid).name == uuid
     assert world.writes() == [f"PUT /resource_providers/{uuid}"]
@@ -191,7 +194,7 @@ def test_a_provider_that_was_renamed_gets_its_name_back(world: World) -> None:
 def test_a_name_that_another_provider_took_is_reported(world: World) -> None:
     uuid, other = world.enrol("n1"), world.enrol("n2", "CUSTOM_A")
     world.run()
-    world.placement.rename_provider(uuid, "n1")
+    world.placement.put(f"/resource_providers/{uuid}", {"name": "n1"}, version="1.0")
     world.placement.create_provider(uuid)
     tally = world.run()
     assert (tally.failed, tally.synchronised) == ({uuid}, {other})
@@ -283,7 +286,7 @@ def test_a_provider_in_use_is_kept_until_it_is_free(
     tally = world.run()
     assert (tally.removed, tally.failed) == (set(), {uuid})
     assert uuid in caplog.text
-    world.placement.delete_allocations(instance)
+    world.placement.delete(f"/allocations/{instance}", version="1.0")
     # Until the next pass nothing else gets the node.
     assert world.candidates(f"resources={GOLD}:1") == set()
     assert world.run().removed == {uuid}
@@ -538,7 +541,7 @@ def test_after_a_lost_race_the_node_is_tried_again(
             if asked == f"PUT {path}" and last not in met:
                 # Another client is faster.
                 met.append(last)
-                world.placement.change_aggregates(uuid, lambda _: {new_uuid()})
+                world.placement.change(uuid, AGGREGATES, lambda _: {new_uuid()})
 
     with serving(Trouble(application, strike)) as served:
         assert world.run(url=served.url).synchronised == {uuid}
@@ -555,7 +558,7 @@ def test_a_node_fails_after_repeatedly_lost_races(
     def strike(environ: "WSGIEnvironment") -> None:
         if line(environ) == f"PUT /resource_providers/{uuid}/traits":
             attempts.append(1)
-            world.placement.change_aggregates(uuid, lambda _: {new_uuid()})
+            world.placement.change(uuid, AGGREGATES, lambda _: {new_uuid()})
 
     with serving(Trouble(application, strike)) as served:
         tally = world.run(url=served.url)
@@ -766,7 +769,7 @@ def test_a_provider_that_is_gone_already_is_forgotten(world: World) -> None:
     uuid = world.enrol("n1")
     world.run()
     world.nodes.call("DELETE", "/v1/nodes/n1")
-    world.placement.delete_provider(uuid)
+    world.placement.delete(f"/resource_providers/{uuid}", version="1.23")
     assert world.run().removed == {uuid}
     assert Memory(world.state).providers == set()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_clients.client import Inventory
+from placement_clients.record import Inventory
 from placement_nodes.sync import plan
 from placement_nodes.sync.plan import Found, Wanted
 

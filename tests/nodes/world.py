@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from placement_clients import access
-from placement_clients.client import Client, Inventory
+from placement_clients.client import Client
+from placement_clients.record import INVENTORIES, TRAITS, Inventory
 from placement_nodes.sync import memory
 from placement_nodes.sync.agent import Agent, Caution, Tally
 from placement_nodes.sync.bare_metal import BareMetal
@@ -72,10 +73,10 @@ class World:
         return self.placement.get_provider(uuid).generation
 
     def traits(self, uuid: str) -> set[str]:
-        return set(self.placement.get_traits(uuid).names)
+        return set(self.placement.get_part(uuid, TRAITS).value)
 
     def inventories(self, uuid: str) -> dict[str, Inventory]:
-        return self.placement.get_inventories(uuid).by_class
+        return self.placement.get_part(uuid, INVENTORIES).value
 
     def writes(self) -> list[str]:
         return [line for line in self.service.lines if not line.startswith("GET")]
@@ -88,7 +89,9 @@ class World:
         """Allocate the node of a provider to a consumer."""
         found = self.placement.list_candidates(f"resources={GOLD}:1").found
         [candidate] = [each for each in found if uuid in each.allocations]
-        self.placement.claim(consumer, candidate, project_id="p", user_id="u")
+        body = {"allocations": candidate.allocations, "consumer_generation": None}
+        body |= {"project_id": "p", "user_id": "u"}
+        self.placement.put(f"/allocations/{consumer}", body, version="1.36")
 
 
 def gold(reserved: int = 0) -> dict[str, Inventory]:

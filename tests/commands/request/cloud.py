@@ -3,12 +3,13 @@
 import dataclasses
 from typing import Any
 
-from placement_clients.client import Client, Inventory
+from placement_clients.client import Client
+from placement_clients.record import INVENTORIES, TRAITS, Inventory
 from placement_clients.request.flavor import Flavor
 from placement_clients.request.image import Image
 
 HOST = {"VCPU": 16, "MEMORY_MB": 32768, "DISK_GB": 500}
-TRAITS = {
+HOSTS = {
     "cn1": {"HW_CPU_X86_AVX2", "CUSTOM_TRUSTED"},
     "cn2": {"HW_CPU_X86_AVX2"},
     "cn3": {"HW_CPU_X86_AVX2", "CUSTOM_TRUSTED", "CUSTOM_GPU"},
@@ -31,9 +32,9 @@ class Cloud:
 def build(placement: Client) -> Cloud:
     """Make the cloud of the contract: three hosts, and one with two network cards."""
     for trait in ("CUSTOM_TRUSTED", "CUSTOM_GPU"):
-        placement.ensure_trait(trait)
+        placement.put(f"/traits/{trait}", version="1.6")
     uuids = {}
-    for name, traits in TRAITS.items():
+    for name, traits in HOSTS.items():
         uuids[name] = provide(placement, name, HOST, traits)
     for name, traits in (("pf1", set[str]()), ("pf2", {"HW_NIC_OFFLOAD_GENEVE"})):
         amounts = {"SRIOV_NET_VF": 4}
@@ -50,8 +51,8 @@ def provide(
 ) -> str:
     uuid = placement.create_provider(name, parent=parent).uuid
     inventories = {each: Inventory(total) for each, total in amounts.items()}
-    placement.change_inventories(uuid, lambda known: inventories)
-    placement.change_traits(uuid, lambda known: traits)
+    placement.change(uuid, INVENTORIES, lambda known: inventories)
+    placement.change(uuid, TRAITS, lambda known: traits)
     return uuid
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_clients.client import Inventory
+from placement_clients.record import INVENTORIES, Inventory
 from placement_clients.request import boot, preflight
 from placement_clients.request.errors import BadInput
 from placement_clients.request.request import build
@@ -107,8 +107,10 @@ def server_on_a_full_host(small_cloud: Cloud) -> str:
     server = booted(small_cloud, f"{AVX2} {NO_GPU}", TRUSTED)
     held = small_cloud.placement.get_allocations(server).by_provider
     assert small_cloud.names(held) == ["cn1"]
-    small_cloud.placement.change_inventories(
-        small_cloud.uuids["cn1"], lambda known: {**known, "VCPU": Inventory(2)}
+    small_cloud.placement.change(
+        small_cloud.uuids["cn1"],
+        INVENTORIES,
+        lambda known: {**known, "VCPU": Inventory(2)},
     )
     return server
 

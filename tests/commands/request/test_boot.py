@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from placement_clients import access
-from placement_clients.client import Candidates, Client, Timeout
+from placement_clients.client import Client
+from placement_clients.errors import Timeout
+from placement_clients.record import AGGREGATES, Candidates
 from placement_clients.request import boot
 from placement_clients.request.boot import Booted, Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
@@ -214,13 +216,13 @@ def test_the_host_is_not_the_provider_that_shares_with_it(
     small_cloud: Cloud,
 ) -> None:
     placement = small_cloud.placement
-    placement.ensure_resource_class("CUSTOM_DISK")
+    placement.put("/resource_classes/CUSTOM_DISK", version="1.7")
     aggregate = new_uuid()
     host = cloud.provide(placement, "diskless", {"VCPU": 4, "FPGA": 1}, set())
     shared = {"MISC_SHARES_VIA_AGGREGATE"}
     pool = cloud.provide(placement, "a pool", {"CUSTOM_DISK": 9}, shared)
     for each in (host, pool):
-        placement.change_aggregates(each, lambda uuids: {*uuids, aggregate})
+        placement.change(each, AGGREGATES, lambda uuids: {*uuids, aggregate})
     wanted = "resources:VCPU=0 resources:MEMORY_MB=0 resources:DISK_GB=0 "
     request = build(
         flavor_m(wanted + "resources:FPGA=1 resources:CUSTOM_DISK=1"), strict=True

@@ -429,7 +429,11 @@ def test_a_name_cannot_command_a_terminal(
     desk: Desk, small_cloud: Cloud, way: list[str]
 ) -> None:
     for number, host in enumerate(small_cloud.uuids.values()):
-        small_cloud.placement.rename_provider(host, f"a\x1b]0;b\x07{number}")
+        small_cloud.placement.put(
+            f"/resource_providers/{host}",
+            {"name": f"a\x1b]0;b\x07{number}"},
+            version="1.0",
+        )
     who = ["--server", new_uuid(), "--project", "blue", "--user", "ann"]
     status, output, _ = desk.run("boot", *who, *desk.wanted(), *way)
     assert status == 0

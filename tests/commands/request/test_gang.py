@@ -9,6 +9,7 @@ import pytest
 
 from placement_clients import client
 from placement_clients.client import Client
+from placement_clients.record import AGGREGATES
 from placement_clients.request import gang
 from placement_clients.request.boot import Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
@@ -122,7 +123,7 @@ def test_hosts_are_preferred(small_cloud: Cloud) -> None:
     empty = (Preference("free", "VCPU"),)
     assert place(small_cloud, servers(1), prefer=empty)[0].host == cn1
     rack = new_uuid()
-    small_cloud.placement.change_aggregates(cn2, lambda known: {rack})
+    small_cloud.placement.change(cn2, AGGREGATES, lambda known: {rack})
     here = (Preference("aggregate", rack),)
     assert place(small_cloud, servers(1), prefer=here)[0].host == cn2
 
@@ -174,8 +175,8 @@ def test_servers_are_spread_over_aggregates(small_cloud: Cloud) -> None:
     racks = new_uuid(), new_uuid()
     for name, rack in (("cn1", racks[0]), ("cn2", racks[0]), ("cn3", racks[1])):
         provider = small_cloud.placement.get_provider(small_cloud.uuids[name])
-        small_cloud.placement.replace_aggregates(
-            provider.uuid, provider.generation, [rack]
+        small_cloud.placement.replace(
+            provider.uuid, AGGREGATES, provider.generation, {rack}
         )
     placed = place(small_cloud, servers(4), spread=racks, at_most=2)
     found = hosts(small_cloud, placed)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, unquote
 
 import pytest
 
-from placement_clients.client import BadRequest
+from placement_clients.errors import BadRequest
 from placement_clients.request import flavor, image, request, rule
 from placement_clients.request.errors import BadInput
 from placement_clients.request.flavor import Flavor
