@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -429,9 +430,21 @@ def test_12_placement_is_down_at_a_start(clean: Site) -> None:
     site = clean
     assert not site.reserve("late", *FIRST_WEEK).code
     lease_id = site.leases()["late"]
-    site.gate.closed = True
     now = {"start_date": "now"}
+    site.gate.closed = True
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask("PUT", f"{site.url}/leases/{lease_id}", now)
+    assert refused.value.code == 503
+    refused.value.close()
+    assert site.lease("late")["status"] == "PENDING"
+    site.gate.closed = False
+
+    def close_at_the_first_write(call: str) -> None:
+        site.gate.closed = not call.startswith("GET")
+
+    site.gate.watch = close_at_the_first_write
     lease = ask("PUT", f"{site.url}/leases/{lease_id}", now)["lease"]
+    site.gate.watch = lambda call: None
     assert lease["status"] == "STARTING"
     events = {event["event_type"]: event["status"] for event in lease["events"]}
     assert events["start_lease"] == "IN_PROGRESS"
