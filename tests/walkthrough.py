@@ -25,7 +25,8 @@ class Told:
 def commands(page: Path) -> list[Told]:
     """Return the commands of a page: lines after ``$``.
 
-    They are continued after ``>``, or after a backslash at the end.
+    They are continued after ``>``, or after a backslash at the end; so is a long line
+    of the output.
     """
     blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", page.read_text(), flags=re.MULTILINE)
     return [
@@ -50,7 +51,8 @@ def _commands(lines: Iterable[str]) -> Iterator[Told]:
     for line in [*lines, "$ "]:
         if line.startswith("$ "):
             if command:
-                yield Told("\n".join(command), "\n".join(output).strip("\n"))
+                shown = "\n".join(output).strip("\n")
+                yield Told("\n".join(command), re.sub(r"\\\n *", "", shown))
             command, output = [line[2:]], []
         elif line.startswith("> "):
             command.append(line[2:])

@@ -38,7 +38,7 @@ pytestmark = [
 ]
 
 DOCS = Path(__file__).parents[2] / "docs"
-LINE = r"^    (?:\$ )?(openstack (?:project|user|role|service|endpoint) .*)$"
+LINE = r"^    (?:\$ )?(openstack (?:project|user|role|service|endpoint) (?:.*\\\n)*.*)$"
 IDENTITY = "https://identity.example/v3"
 # What a page leaves out because another has it.
 AS_FOR_PLACEMENT, THE_SAME = "# As for Placement.", "# The same lines."

@@ -186,7 +186,7 @@ def test_the_page_shows_what_is_asked_and_answered(
     cloud.clock.time = TODAY + DAY
     cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
     words, printed = re.findall(
-        r"``placement-reservations free (.*)`` prints\n\n.*\n\n((?:    .*\n)+)", page
+        r"``placement-reservations free (.*)``\s+prints\n\n.*\n\n((?:    .*\n)+)", page
     )[0]
     assert ask_command(*words.split()) == 0
     shown = capsys.readouterr()

@@ -154,6 +154,10 @@ def test_the_guide_makes_what_the_unit_names() -> None:
         assert name in guide
 
 
+# Where a command of a page installs a file or a directory.
+INSTALLED = r"^    install (?:.*\\\n)?.* (/\S+)$"
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [
@@ -166,7 +170,7 @@ def test_the_guide_makes_what_the_unit_names() -> None:
 )
 def test_a_page_makes_what_its_units_read(page: str, names: list[str]) -> None:
     guide = (DEPLOY.parent / "docs" / f"{page}.rst").read_text()
-    installed = set(re.findall(r"^    install .* (/\S+)$", guide, re.MULTILINE))
+    installed = set(re.findall(INSTALLED, guide, re.MULTILINE))
     for name in names:
         unit = (DEPLOY / f"{name}.service").read_text()
         assert f" {re.findall('^User=(.*)', unit, re.MULTILINE)[0]}\n" in guide

@@ -22,6 +22,14 @@ SOURCES = [
     for path in (ROOT / package).rglob("*.py")
 ]
 
+DOCUMENTS = [
+    *ROOT.glob("*.rst"),
+    *(ROOT / "docs").glob("*.rst"),
+    *(ROOT / "docs/decisions").glob("*.rst"),
+    *(ROOT / "docs/release-notes").glob("*.rst"),
+]
+LONGEST_LINE = 100
+
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_exists(path: str) -> None:
@@ -43,3 +51,13 @@ def test_a_name_is_one_of_the_code(name: str) -> None:
 @pytest.mark.parametrize("environment", COMMANDS)
 def test_an_environment_of_tox_exists(environment: str) -> None:
     assert f"[testenv:{environment}]" in (ROOT / "tox.ini").read_text()
+
+
+def test_no_line_of_a_document_is_long() -> None:
+    long = [
+        f"{path.name}:{number}"
+        for path in DOCUMENTS
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > LONGEST_LINE
+    ]
+    assert long == []
