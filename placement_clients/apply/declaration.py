@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
+from ruamel.yaml.nodes import Node
 
 from placement_clients.apply import reading, yaml12
 from placement_clients.apply.fault import Fault, Place
@@ -55,7 +55,6 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     documents = []
     for file, text in texts:
         placed = list(_places(yaml12.compose(text, file), file))
-        yaml12.check_size(placed)
         declared = [
             reading.read_document(node, place)
             for node, place in placed
@@ -69,7 +68,7 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     return _combine(documents)
 
 
-def _places(nodes: Sequence[yaml.Node], file: str) -> Iterator[tuple[yaml.Node, Place]]:
+def _places(nodes: Sequence[Node], file: str) -> Iterator[tuple[Node, Place]]:
     for number, node in enumerate(nodes):
         path = f"document {number + 1}" if len(nodes) > 1 else ""
         yield node, Place(file, yaml12.line_of(node), path)

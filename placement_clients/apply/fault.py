@@ -5,18 +5,19 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a file: its name, a line from 1 up, and a path of members."""
+    """A place in a file: its name, a line from 1 up, and a path of so many members."""
 
     file: str
     line: int
     path: str = ""
+    depth: int = 0
 
     def at(self, step: str | int, line: int | None = None) -> "Place":
         """Return a place within this one."""
         path = f"{self.path}[{step}]" if isinstance(step, int) else step
         if isinstance(step, str) and self.path:
             path = f"{self.path}.{step}"
-        return Place(self.file, line or self.line, path)
+        return Place(self.file, line or self.line, path, self.depth + 1)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.path}".removesuffix(": ")

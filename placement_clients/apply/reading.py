@@ -3,14 +3,15 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-import yaml
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from placement_clients.apply import yaml12
 from placement_clients.apply.fault import Fault, Place
 
 T = TypeVar("T")
+Reader: TypeAlias = Callable[[Node, Place], T]
 
 MERGED = (
     "merge keys (`<<`) are not in YAML 1.2: write the members out, or let an alias "
@@ -20,6 +21,7 @@ UNNAMED = (
     "a provider is declared by its name: write `identification: {name: ...}`, not a "
     "UUID or $COMPUTE_NODE"
 )
+DEEPEST = 100
 LARGEST_AMOUNT = 0x7FFFFFFF
 AMOUNTS = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
 LARGEST_RATIO = 3.40282e38
@@ -63,95 +65,65 @@ class Document:
     resource_classes: list[Text]
 
 
-def read_document(node: yaml.Node, place: Place) -> Document:
+def read_document(node: Node, place: Place) -> Document:
     """Return a document, which may be a mapping or a list of trees.
 
     :raises Fault: it says what it may not
     """
-    if isinstance(node, yaml.SequenceNode):
+    if isinstance(node, SequenceNode):
         return Document(_list(node, place, read_tree), {}, {}, [], [])
-    if isinstance(node, yaml.MappingNode) and any(
+    if isinstance(node, MappingNode) and any(
         key.value == "meta" for key, _ in node.value
     ):
-        return Document(read_provider_config(node, place), {}, {}, [], [])
+        # A file as nova-compute reads it, a ``provider.yaml``.
+        known = members(node, place, ("meta", "providers"))
+        return Document(known.get_list("providers", _read_provider), {}, {}, [], [])
     known = members(
         node,
         place,
         ("trees", "pattern", "aggregates", "projects", "traits", "resource_classes"),
     )
-    nothing: list[Tree] = []
-    trees = known.get("trees", place, _read_trees, nothing)
-    patterns = known.get("pattern", place, _read_patterns, nothing)
+    patterns: list[Tree] = known.get("pattern", _read_patterns, [])
     return Document(
-        [*trees, *patterns],
-        known.get("aggregates", place, _read_map, {}),
-        known.get("projects", place, _read_map, {}),
-        known.get("traits", place, read_texts, []),
-        known.get("resource_classes", place, read_texts, []),
+        [*known.get_list("trees", read_tree), *patterns],
+        known.get("aggregates", _read_map, {}),
+        known.get("projects", _read_map, {}),
+        known.get("traits", read_texts, []),
+        known.get("resource_classes", read_texts, []),
     )
 
 
-def read_provider_config(node: yaml.Node, place: Place) -> list[Tree]:
-    """Return the trees of a file as nova-compute reads it, a ``provider.yaml``.
-
-    :raises Fault: it says what it may not, or does not name its providers
-    """
-    known = members(node, place, ("meta", "providers"))
-    nothing: list[Tree] = []
-    return known.get("providers", place, _read_configured, nothing)
-
-
-def _read_configured(node: yaml.Node, place: Place) -> list[Tree]:
-    return _list(node, place, _read_provider)
-
-
-def _read_provider(node: yaml.Node, place: Place) -> Tree:
+def _read_provider(node: Node, place: Place) -> Tree:
     known = members(node, place, ("identification", "inventories", "traits"))
-    nothing: dict[Text, Text] = {}
-    identity = known.get("identification", place, _read_map, nothing)
+    identity: dict[Text, Text] = known.get("identification", _read_map, {})
     if [*identity] != ["name"]:
         raise Fault(place, UNNAMED)
-    no_inventories: list[dict[Text, Any]] = []
-    added = known.get("inventories", place, _read_added_inventories, no_inventories)
-    inventories = {name: value for each in added for name, value in each.items()}
-    no_traits: list[Text] = []
-    traits = known.get("traits", place, _read_added_traits, no_traits)
     [name] = identity.values()
+    inventories: dict[Text, Any] = {}
+    for each in _added(known, "inventories", _read_inventories):
+        inventories |= each
+    traits = _added(known, "traits", read_text)
     return Tree(place, name, None, inventories, traits, [], [], {})
 
 
-def _read_added_inventories(node: yaml.Node, place: Place) -> list[dict[Text, Any]]:
-    known = members(node, place, ("additional",))
-    return known.get("additional", place, _read_list_of_inventories, [])
+def _added(known: "Members", name: str, read: Reader[T]) -> list[T]:
+    def read_added(node: Node, place: Place) -> list[T]:
+        return members(node, place, ("additional",)).get_list("additional", read)
+
+    return known.get(name, read_added, [])
 
 
-def _read_list_of_inventories(node: yaml.Node, place: Place) -> list[dict[Text, Any]]:
-    return _list(node, place, _read_inventories)
-
-
-def _read_added_traits(node: yaml.Node, place: Place) -> list[Text]:
-    return members(node, place, ("additional",)).get(
-        "additional", place, read_texts, []
-    )
-
-
-def _read_trees(node: yaml.Node, place: Place) -> list[Tree]:
-    return _list(node, place, read_tree)
-
-
-def _read_patterns(node: yaml.Node, place: Place) -> list[Tree]:
+def _read_patterns(node: Node, place: Place) -> list[Tree]:
     """Return the trees of a pattern: one, or a list of them, each with a range."""
-    if isinstance(node, yaml.SequenceNode):
-        trees = _list(node, place, read_tree)
-    else:
-        trees = [read_tree(node, place)]
+    is_list = isinstance(node, SequenceNode)
+    trees = _list(node, place, read_tree) if is_list else [read_tree(node, place)]
     for tree in trees:
         if not tree.ranges:
             raise Fault(tree.place, "a pattern needs a `range`")
     return trees
 
 
-def read_tree(node: yaml.Node, place: Place) -> Tree:
+def read_tree(node: Node, place: Place) -> Tree:
     """Return a tree.
 
     :raises Fault: it says what it may not
@@ -170,12 +142,12 @@ def read_tree(node: yaml.Node, place: Place) -> Tree:
     return Tree(
         place,
         read_text(name, place.at("name", yaml12.line_of(name))),
-        known.get("uuid", place, read_text, None),
-        known.get("inventories", place, _read_inventories, {}),
-        known.get("traits", place, read_texts, []),
-        known.get("aggregates", place, read_texts, []),
-        known.get("children", place, _read_trees, []),
-        known.get("range", place, _read_ranges, {}),
+        known.get("uuid", read_text, None),
+        known.get("inventories", _read_inventories, {}),
+        known.get("traits", read_texts, []),
+        known.get("aggregates", read_texts, []),
+        known.get_list("children", read_tree),
+        known.get("range", _read_ranges, {}),
     )
 
 
@@ -183,29 +155,32 @@ def read_tree(node: yaml.Node, place: Place) -> Tree:
 class Members:
     """The members of a mapping, by key; ``keys`` have their places."""
 
-    nodes: Mapping[str, yaml.Node]
+    place: Place
+    nodes: Mapping[str, Node]
     keys: list[Text]
 
-    def get(
-        self, name: str, place: Place, read: Callable[[yaml.Node, Place], T], default: T
-    ) -> T:
+    def get(self, name: str, read: Reader[T], default: T) -> T:
         """Return what a member says; the default if there is none, or it is empty."""
         node = self.nodes.get(name)
         if node is None or node.tag == f"{yaml12.CORE}null":
             return default
-        return read(node, place.at(name, yaml12.line_of(node)))
+        return read(node, self.place.at(name, yaml12.line_of(node)))
+
+    def get_list(self, name: str, read: Reader[T]) -> list[T]:
+        """Return the list that a member is; empty if there is none."""
+        return self.get(name, lambda node, place: _list(node, place, read), [])
 
 
 def members(
-    node: yaml.Node, place: Place, allowed: tuple[str, ...] | None = None
+    node: Node, place: Place, allowed: tuple[str, ...] | None = None
 ) -> Members:
     """Return the members of a mapping.
 
     :raises Fault: it is not a mapping, or has a key twice or one that is not allowed
     """
-    if not isinstance(node, yaml.MappingNode) or node.tag != f"{yaml12.CORE}map":
+    if not isinstance(node, MappingNode) or node.tag != f"{yaml12.CORE}map":
         raise Fault(place, f"this must be a mapping, not {yaml12.kind_of(node)}")
-    nodes: dict[str, yaml.Node] = {}
+    nodes: dict[str, Node] = {}
     keys = []
     for key_node, value in node.value:
         where = Place(place.file, yaml12.line_of(key_node), place.path)
@@ -219,21 +194,22 @@ def members(
             raise Fault(where.at(key), f"unknown member `{key}`; there are: {listed}")
         nodes[key] = value
         keys.append(Text.of(key, where.at(key)))
-    return Members(nodes, keys)
+    return Members(place, nodes, keys)
 
 
-def _list(
-    node: yaml.Node, place: Place, read: Callable[[yaml.Node, Place], T]
-) -> list[T]:
-    if not isinstance(node, yaml.SequenceNode) or node.tag != f"{yaml12.CORE}seq":
+def _list(node: Node, place: Place, read: Reader[T]) -> list[T]:
+    if not isinstance(node, SequenceNode) or node.tag != f"{yaml12.CORE}seq":
         raise Fault(place, f"this must be a list, not {yaml12.kind_of(node)}")
+    if place.depth > DEEPEST:
+        # An alias may stand for what it is in.
+        raise Fault(place, yaml12.TOO_DEEP)
     return [
         read(each, place.at(number, yaml12.line_of(each)))
         for number, each in enumerate(node.value)
     ]
 
 
-def read_texts(node: yaml.Node, place: Place) -> list[Text]:
+def read_texts(node: Node, place: Place) -> list[Text]:
     """Return a list of strings, none of which occurs twice."""
     texts = _list(node, place, read_text)
     seen = set()
@@ -244,12 +220,12 @@ def read_texts(node: yaml.Node, place: Place) -> list[Text]:
     return texts
 
 
-def read_text(node: yaml.Node, place: Place) -> Text:
+def read_text(node: Node, place: Place) -> Text:
     """Return a string.
 
     :raises Fault: it is something else, or has characters that nothing can store
     """
-    if node.tag != f"{yaml12.CORE}str":
+    if node.tag not in yaml12.WORDS:
         is_word = isinstance(node.value, str) and node.tag != f"{yaml12.CORE}null"
         quoted = f': write "{node.value}"' if is_word else ""
         raise Fault(place, f"this must be a string, not {yaml12.kind_of(node)}{quoted}")
@@ -261,21 +237,21 @@ def read_text(node: yaml.Node, place: Place) -> Text:
     return Text.of(whole, place)
 
 
-def _read_map(node: yaml.Node, place: Place) -> dict[Text, Text]:
+def _read_map(node: Node, place: Place) -> dict[Text, Text]:
     known = members(node, place)
     return {key: read_text(known.nodes[key], key.place) for key in known.keys}
 
 
-def _read_inventories(node: yaml.Node, place: Place) -> dict[Text, Any]:
+def _read_inventories(node: Node, place: Place) -> dict[Text, Any]:
     known = members(node, place)
     return {key: _read_inventory(known.nodes[key], key.place) for key in known.keys}
 
 
-def _read_inventory(node: yaml.Node, place: Place) -> Any:
+def _read_inventory(node: Node, place: Place) -> Any:
     """Return the members of an inventory, its total, or None."""
     if node.tag == f"{yaml12.CORE}null":
         return None
-    if isinstance(node, yaml.ScalarNode):
+    if isinstance(node, ScalarNode):
         return _read_amount(node, place, 1)
     known = members(node, place, (*AMOUNTS, "allocation_ratio"))
     if "total" not in known.nodes:
@@ -297,37 +273,38 @@ def _read_inventory(node: yaml.Node, place: Place) -> Any:
     return record
 
 
-def _read_amount(node: yaml.Node, place: Place, least: int) -> int:
+def _read_amount(node: Node, place: Place, least: int) -> int:
     if node.tag != f"{yaml12.CORE}int":
         raise Fault(place, f"this must be an integer, not {yaml12.kind_of(node)}")
-    value = _integer(node.value, place)
+    if len(node.value) > 20:
+        raise Fault(place, f"{node.value[:20]}... is too large")
+    try:
+        value = _number(node.value)
+    except ValueError as exc:
+        raise Fault(place, f"{node.value!r} is not an integer") from exc
     if not least <= value <= LARGEST_AMOUNT:
         raise Fault(place, f"{value} is not from {least} to {LARGEST_AMOUNT}")
     return value
 
 
-def _integer(text: str, place: Place) -> int:
-    if not yaml12.PLAIN["int"].match(text):
-        raise Fault(place, f"{text!r} is not an integer")
-    if len(text) > 20:
-        raise Fault(place, f"{text[:20]}... is too large")
-    return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
-
-
-def _read_ratio(node: yaml.Node, place: Place) -> float:
+def _read_ratio(node: Node, place: Place) -> float:
     if node.tag not in (f"{yaml12.CORE}int", f"{yaml12.CORE}float"):
         raise Fault(place, f"this must be a number, not {yaml12.kind_of(node)}")
-    text = node.value
     try:
-        value = float(int(text, 0) if text.startswith(("0o", "0x")) else text)
+        is_integer = node.tag == f"{yaml12.CORE}int"
+        value = float(_number(node.value) if is_integer else node.value)
     except (ValueError, OverflowError):
         value = math.nan
     if not abs(value) <= LARGEST_RATIO:
-        raise Fault(place, f"{text[:20]!r} is not a ratio")
+        raise Fault(place, f"{node.value[:20]!r} is not a ratio")
     return value
 
 
-def _read_ranges(node: yaml.Node, place: Place) -> dict[Text, list[str]]:
+def _number(text: str) -> int:
+    return int(text, 0) if text[:2] in ("0o", "0x", "0b") else int(text)
+
+
+def _read_ranges(node: Node, place: Place) -> dict[Text, list[str]]:
     """Return what each variable of a range stands for."""
     known = members(node, place)
     if not known.keys:
@@ -335,10 +312,10 @@ def _read_ranges(node: yaml.Node, place: Place) -> dict[Text, list[str]]:
     return {key: _read_range(known.nodes[key], key.place) for key in known.keys}
 
 
-def _read_range(node: yaml.Node, place: Place) -> list[str]:
-    if isinstance(node, yaml.SequenceNode):
+def _read_range(node: Node, place: Place) -> list[str]:
+    if isinstance(node, SequenceNode):
         return [str(each) for each in read_texts(node, place)]
-    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    text = node.value if isinstance(node, ScalarNode) else ""
     first, dots, last = text.partition("..")
     if not (dots and _is_number(first) and _is_number(last)):
         raise Fault(place, "a range is two numbers, such as 1..200, or a list")
