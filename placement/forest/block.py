@@ -4,12 +4,17 @@ import dataclasses
 import itertools
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from placement.forest import checksum
+from placement.model.constraint import Constraint
 from placement.model.tree import Provider, Tree
 
 T = TypeVar("T")
+
+# What some member of a tree must meet, and the aggregates of the providers that help:
+# they meet it, and share with the trees that have such an aggregate.
+Need: TypeAlias = tuple[Constraint, frozenset[str]]
 
 # Less than the room of any provider.
 NO_ROOM = -1
@@ -17,24 +22,6 @@ NO_ROOM = -1
 MOST_AMOUNTS = 64
 # Makes zeros and ones of their digits.
 _VALUES = bytes(digit == ord("1") for digit in range(256))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Needs:
-    """What a tree must have to be of any use.
-
-    ``traits`` and ``aggregates`` are sets of which some member must have one;
-    ``amounts`` are what some member must be able to give, by resource class. Each need
-    has the aggregates of the providers that help: they meet the need and share with the
-    trees that have such an aggregate. A tree with a single member must not have
-    ``without_traits`` or ``without_aggregates``, unless it is helped.
-    """
-
-    traits: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
-    aggregates: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
-    amounts: tuple[tuple[str, int, frozenset[str]], ...] = ()
-    without_traits: tuple[tuple[str, frozenset[str]], ...] = ()
-    without_aggregates: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -62,7 +49,7 @@ class Block:
     )
 
     def select(
-        self, needs: Needs, first: int = 0, end: int | None = None
+        self, needs: Iterable[Need], first: int = 0, end: int | None = None
     ) -> Iterator[Tree]:
         """Return the trees that may meet all needs, according to the index.
 
@@ -70,28 +57,23 @@ class Block:
         :param end: the position after the last one; None means all
         """
         bits = (1 << (len(self.trees) if end is None else end)) - (1 << first)
-        for names, helped in needs.traits:
-            bits &= _any(self.traits, names) | _any(self.aggregates, helped)
-        for names, helped in needs.aggregates:
-            bits &= _any(self.aggregates, names) | _any(self.aggregates, helped)
-        for name, helped in needs.without_traits:
-            bits &= ~self._only(self.traits, name, helped)
-        for name, helped in needs.without_aggregates:
-            bits &= ~self._only(self.aggregates, name, helped)
-        amounts = []
-        for name, amount, helped in needs.amounts:
-            aided = _any(self.aggregates, helped)
-            if self.most.get(name, NO_ROOM) < amount:
-                bits &= aided
-            else:
-                amounts.append((name, amount, aided))
-        for name, amount, aided in amounts:
-            if bits:
-                bits &= self._with_room(name, amount) | aided
+        for constraint, helping in needs:
+            if not bits:
+                break
+            bits &= constraint.trees_in(self) | self.within(helping)
         return _at(bits, self.trees)
 
-    def _with_room(self, name: str, amount: int) -> int:
+    def within(self, aggregates: Iterable[str]) -> int:
+        """Return the trees in which some member is in one of some aggregates."""
+        bits = 0
+        for name in aggregates:
+            bits |= self.aggregates.get(name, 0)
+        return bits
+
+    def with_room(self, name: str, amount: int) -> int:
         """Return the trees in which some member has room for an amount."""
+        if self.most.get(name, NO_ROOM) < amount:
+            return 0
         known = self._roomy.get((name, amount))
         if known is None:
             digits = ["1" if room >= amount else "0" for room in self.rooms[name]]
@@ -100,10 +82,6 @@ class Block:
                 self._roomy.clear()
             self._roomy[name, amount] = known
         return known
-
-    def _only(self, index: Mapping[str, int], name: str, helped: frozenset[str]) -> int:
-        """Return the trees whose only member is in an index and which get no help."""
-        return index.get(name, 0) & self.single & ~_any(self.aggregates, helped)
 
     def replace(self, trees: Mapping[int, Tree]) -> "Block":
         """Return the block with some of its trees replaced, by the ids of their roots.
@@ -218,14 +196,6 @@ def _each(sets: Mapping[frozenset[str], int]) -> dict[str, int]:
     for names, trees in sets.items():
         for name in names:
             bits[name] = bits.get(name, 0) | trees
-    return bits
-
-
-def _any(index: Mapping[str, int], names: Iterable[str]) -> int:
-    """Return the trees that have one of some names."""
-    bits = 0
-    for name in names:
-        bits |= index.get(name, 0)
     return bits
 
 

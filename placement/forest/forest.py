@@ -7,20 +7,17 @@ shares the rest with it.
 import bisect
 import dataclasses
 import itertools
-import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from placement.forest import block, index
-from placement.forest.block import Block, Needs
+from placement.forest.block import Block, Need
 from placement.forest.index import Entry, Index
 from placement.forest.vocabulary import Vocabulary
+from placement.model import constraint
+from placement.model.constraint import Amount, Constraint, MemberOf
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 
-NamesOf: TypeAlias = Callable[[Provider], frozenset[str]]
-TRAITS: NamesOf = operator.attrgetter("traits")
-AGGREGATES: NamesOf = operator.attrgetter("aggregates")
 # The aggregates of no provider.
 UNHELPED: frozenset[str] = frozenset()
 # How many trees a block has when it is made; it may grow to twice as many.
@@ -59,7 +56,7 @@ class Forest:
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        return self._snapshot(Trees(self.blocks, _needs(request, self.sharing)))
+        return self._snapshot(Trees(self.blocks, _needs(request, self)))
 
     def around(
         self,
@@ -75,10 +72,9 @@ class Forest:
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        needs = _needs(request, self.sharing)
+        needs = _needs(request, self)
         if aggregates is not None:
-            within = (aggregates, frozenset[str]())
-            needs = dataclasses.replace(needs, aggregates=(*needs.aggregates, within))
+            needs.append((MemberOf(None, tuple(aggregates)), UNHELPED))
         return self._snapshot(Trees(self.blocks, needs, start))
 
     def tree(self, root_id: int) -> Tree | None:
@@ -231,7 +227,10 @@ class Trees(Sequence[Tree]):
     """
 
     def __init__(
-        self, blocks: Sequence[Block], needs: Needs | None = None, start: float = 0.0
+        self,
+        blocks: Sequence[Block],
+        needs: Sequence[Need] | None = None,
+        start: float = 0.0,
     ) -> None:
         self._blocks = blocks
         self._needs = needs
@@ -292,48 +291,30 @@ class TreeByUuid(Mapping[str, Tree]):
         return len(self._forest.uuids)
 
 
-def _needs(request: Request, sharing: Sequence[Provider]) -> Needs:
-    """Return what a tree must have to be an anchor of any candidate."""
-    # Only the root itself will do, not even a provider that shares.
-    traits = {frozenset({name}): UNHELPED for name in sorted(request.root_required)}
-    without_traits = dict.fromkeys(sorted(request.root_forbidden), UNHELPED)
-    aggregates: dict[frozenset[str], frozenset[str]] = {}
-    without_aggregates: dict[str, frozenset[str]] = {}
+def _needs(request: Request, forest: Forest) -> list[Need]:
+    """Return what a tree must have to be an anchor of any candidate.
+
+    What is quick to look up comes first.
+    """
+    trees = TreeByUuid(forest)
+    needs: dict[Constraint, frozenset[str]] = {}
+    for each in constraint.of_root(request):
+        # Only the root itself will do, not even a provider that shares.
+        needs[each] = UNHELPED
     for group in request.groups:
-        for names in group.required:
-            traits.setdefault(names, _having(sharing, TRAITS, names))
-        for names in group.member_of:
-            aggregates.setdefault(names, _having(sharing, AGGREGATES, names))
-        for name in group.forbidden:
-            without_traits.setdefault(name, _lacking(sharing, TRAITS, name))
-        for name in group.not_member_of:
-            without_aggregates.setdefault(name, _lacking(sharing, AGGREGATES, name))
-    return Needs(
-        tuple(traits.items()),
-        tuple(aggregates.items()),
-        tuple(
-            (
-                name,
-                amount,
-                _helped(each for each in sharing if each.gives(name, amount)),
-            )
-            for name, amount in _largest_amounts(request.groups).items()
-        ),
-        tuple(without_traits.items()),
-        tuple(without_aggregates.items()),
+        for each in constraint.of_provider(group, trees):
+            needs[each] = _helping(each, forest.sharing)
+    for name, amount in _largest_amounts(request.groups).items():
+        each = Amount(None, amount, name)
+        needs[each] = _helping(each, forest.sharing)
+    return list(needs.items())
+
+
+def _helping(each: Constraint, sharing: Iterable[Provider]) -> frozenset[str]:
+    """Return the aggregates of the sharing providers that meet a constraint."""
+    return frozenset().union(
+        *(provider.aggregates for provider in sharing if each.meets(provider))
     )
-
-
-def _having(
-    sharing: Iterable[Provider], names_of: NamesOf, names: frozenset[str]
-) -> frozenset[str]:
-    return _helped(each for each in sharing if not names.isdisjoint(names_of(each)))
-
-
-def _lacking(
-    sharing: Iterable[Provider], names_of: NamesOf, name: str
-) -> frozenset[str]:
-    return _helped(each for each in sharing if name not in names_of(each))
 
 
 def _largest_amounts(groups: Sequence[Group]) -> dict[str, int]:
@@ -343,8 +324,3 @@ def _largest_amounts(groups: Sequence[Group]) -> dict[str, int]:
         for name, amount in group.resources.items():
             largest[name] = max(amount, largest.get(name, amount))
     return largest
-
-
-def _helped(providers: Iterator[Provider]) -> frozenset[str]:
-    """Return the aggregates through which some sharing providers reach trees."""
-    return frozenset().union(*(each.aggregates for each in providers))

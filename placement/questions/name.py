@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from placement import errors
 from placement.forest.vocabulary import Vocabulary
+from placement.model import constraint
 from placement.model.request import Request
 from placement.model.resource_class import UNKNOWN_ASKED, UNKNOWN_CLASS
 from placement.model.resource_provider import ProviderFilters
@@ -42,8 +43,9 @@ def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> Non
     """
     root_traits = request.root_required | request.root_forbidden
     refuse(root_traits, vocabulary.trait_ids, UNKNOWN_TRAIT)
-    if root_traits and not any(
-        rules.suits_root(tree.root, request) for tree in everything.trees
+    of_root = constraint.of_root(request)
+    if of_root and not any(
+        rules.meets(tree.root, of_root) for tree in everything.trees
     ):
         return
     for group in request.groups:

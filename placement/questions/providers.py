@@ -98,8 +98,8 @@ def _trees(forest: Forest, filters: ProviderFilters, group: Group) -> Iterable[T
 def _passing(
     forest: Forest, members: Sequence[Provider], group: Group
 ) -> Sequence[Provider]:
-    (want,) = plan.wants_of(group, forest.everything)
-    return rules.select(members, want, rules.rules_of(want))
+    (want,) = plan.wants_of(group, forest.everything.tree_by_uuid)
+    return rules.select(members, want.constraints)
 
 
 def _check_names(forest: Forest, filters: ProviderFilters) -> None:

@@ -3,14 +3,14 @@
 import dataclasses
 from typing import Any
 
-from placement.questions.explanation import finding, sentence
-from placement.questions.explanation.constraint import Constraint
+from placement.model.constraint import Constraint, Room
+from placement.questions.explanation import sentence
 from placement.questions.explanation.explanation import (
     Explanation,
     ExplanationQuery,
     Judged,
 )
-from placement.questions.explanation.finding import Finding, Verdict
+from placement.questions.explanation.finding import Verdict
 from placement.questions.explanation.report import Figures, QueryChange, Wanted
 from placement.questions.explanation.smaller import Offer
 from placement.schemas import own_parameter
@@ -218,20 +218,13 @@ def _render_near(host: Judged, explanation: Explanation) -> Json:
         **_render_name(host),
         "unmet": [
             {
-                **_render_finding(_unmet(each), explanation),
+                "id": each.constraint.id,
+                **_render_closest(each, explanation),
                 "text": sentence.unmet(each),
             }
             for each in verdicts
         ],
     }
-
-
-def _unmet(verdict: Verdict) -> Finding:
-    """Return the finding to report for a constraint that a host does not meet.
-
-    A provider may meet it and lack something else: then the others are reported.
-    """
-    return verdict.closest or finding.not_alone(verdict.constraint)
 
 
 def _render_host(host: Judged, explanation: Explanation) -> Json:
@@ -253,31 +246,31 @@ def _render_verdict(verdict: Verdict, met: bool, explanation: Explanation) -> Js
     }
     if not met:
         document["text"] = sentence.unmet(verdict)
-    if verdict.closest and verdict.closest.provider:
-        closest = _render_finding(verdict.closest, explanation)
-        document["closest"] = {
-            name: value for name, value in closest.items() if name != "id"
-        }
+    if verdict.closest:
+        document["closest"] = _render_closest(verdict, explanation)
     return document
 
 
-def _render_finding(each: Finding, explanation: Explanation) -> Json:
-    document: Json = {"id": each.constraint.id}
-    if each.constraint.needs is not None:
-        document["needs"] = each.constraint.needs
-    if each.provider:
-        document["has"] = each.has
-        document["provider"] = each.provider.uuid
-    if each.provider and each.inventory and each.constraint.kind == "room":
-        document["capacity"] = each.inventory.capacity
-        document["used"] = each.inventory.used
-        document["total"] = each.inventory.total
-        document["reserved"] = each.inventory.reserved
-        document["allocation_ratio"] = each.inventory.allocation_ratio
-        key = (each.provider.uuid, str(each.constraint.resource_class))
-        if explanation.holders is not None:
-            document["holders"] = [
-                dataclasses.asdict(holder)
-                for holder in explanation.holders.get(key, ())
-            ]
+def _render_closest(verdict: Verdict, explanation: Explanation) -> Json:
+    """Render what is needed, and what the closest provider has that does not meet it.
+
+    There is none if all do, and the host lacks something else.
+    """
+    constraint, provider = verdict.constraint, verdict.closest
+    document: Json = {}
+    if constraint.needs is not None:
+        document["needs"] = constraint.needs
+    if provider:
+        document["has"] = constraint.has(provider)
+        document["provider"] = provider.uuid
+        inventory = constraint.inventory_of(provider)
+        if inventory and isinstance(constraint, Room):
+            for name in ("capacity", "used", "total", "reserved", "allocation_ratio"):
+                document[name] = getattr(inventory, name)
+            key = (provider.uuid, str(constraint.resource_class))
+            if explanation.holders is not None:
+                document["holders"] = [
+                    dataclasses.asdict(holder)
+                    for holder in explanation.holders.get(key, ())
+                ]
     return document

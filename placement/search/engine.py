@@ -12,6 +12,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from placement.model import constraint
+from placement.model.constraint import Amount, Constraint, MemberOf
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import assignment, plan, rules, schedule
@@ -186,7 +188,7 @@ def first_at(
     :returns: the candidate; and, if there is none, whether that is certain
     """
     made = plan.make(snapshot, request)
-    if made is None or not rules.suits_root(tree.root, request):
+    if made is None or not rules.meets(tree.root, constraint.of_root(request)):
         return None, True
     common = Search(made)
     common.budget = budget
@@ -207,7 +209,7 @@ class Firsts:
     def __init__(
         self, snapshot: Snapshot, request: Request, limits: Limits | None = None
     ) -> None:
-        self._request = request
+        self._of_root = constraint.of_root(request)
         self._plan = plan.make(snapshot, request)
         if self._plan is not None:
             self._search = Search(self._plan, limits=limits)
@@ -228,7 +230,7 @@ class Firsts:
 
         :returns: the candidate; and, if there is none, whether that is certain
         """
-        if self._plan is None or not rules.suits_root(tree.root, self._request):
+        if self._plan is None or not rules.meets(tree.root, self._of_root):
             return None, True
         anchor = Anchor(self._anchors.results(tree), self._search)
         picks = anchor.take_turn()
@@ -243,8 +245,9 @@ class Firsts:
 
 def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Return whether some provider is in all the aggregates that a group wants."""
+    member_of = MemberOf.each_of(group, None, {})
     return any(
-        rules.is_member(provider, group)
+        rules.meets(provider, member_of)
         for tree in snapshot.trees
         for provider in tree.members
     )
@@ -267,37 +270,41 @@ def is_served(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Offer:
-    """A want, and the rules about what an anchor can offer for it.
+    """A want, and what an anchor can offer for it.
 
-    ``anchor_rules`` are about the anchor, ``provider_rules`` about each provider. Among
-    the members of a tree, those with room for ``amount``, of some class, are looked for
-    first; ``rest`` are the rules that are left then, and ``rest_of_member`` those if
-    the tree is a member as a whole, if that matters.
+    Among the members of a tree, those with room for ``amount``, of some class, are
+    looked for first; ``rest`` are the constraints that are left then, and
+    ``rest_of_member`` those if the root meets what is ``of_tree``. ``of_anchor`` are
+    the constraints that the anchor must meet as well.
     """
 
     number: int
     want: Want
     amount: tuple[str, int] | None
-    anchor_rules: tuple[rules.ProviderRule, ...]
-    provider_rules: tuple[rules.ProviderRule, ...]
-    rest: tuple[rules.ProviderRule, ...]
-    rest_of_member: tuple[rules.ProviderRule, ...] | None
+    rest: tuple[Constraint, ...]
+    of_anchor: tuple[Constraint, ...]
+    of_tree: tuple[Constraint, ...]
+    rest_of_member: tuple[Constraint, ...]
 
     @classmethod
     def of(cls, number: int, want: Want) -> "_Offer":
         """Return what to look for to serve a want, given its number."""
-        applying = rules.rules_of(want)
-        done = {rules.fits} if len(want.resources) == 1 else set()
-        rest = tuple(rule for rule in applying if rule not in done)
-        spared = tuple(rule for rule in rest if rule != rules.is_member)
+        amount = want.resources[0] if want.resources else None
+        rest = tuple(
+            each
+            for each in want.constraints
+            if not isinstance(each, Amount)
+            or (each.resource_class, each.value) != amount
+        )
+        about_root = want.constraints if want.spreads else ()
         return cls(
             number,
             want,
-            amount=want.resources[0] if want.resources else None,
-            anchor_rules=rules.anchor_rules_of(want),
-            provider_rules=applying,
-            rest=rest,
-            rest_of_member=spared if want.spreads and want.member_of else None,
+            amount,
+            rest,
+            of_anchor=tuple(each for each in about_root if each.of_anchor),
+            of_tree=tuple(each for each in about_root if each.of_tree),
+            rest_of_member=tuple(each for each in rest if not each.of_tree),
         )
 
     def members(self, tree: Tree) -> Sequence[Provider]:
@@ -310,26 +317,21 @@ class _Offer:
                 for provider, inventory in tree.by_class.get(name, ())
                 if inventory.fits(amount)
             ]
-        rest = self.rest
-        if self.rest_of_member is not None and rules.is_member(tree.root, self.want):
-            rest = self.rest_of_member
-        return rules.select(members, self.want, rest) if rest else members
+        of_tree = self.of_tree
+        is_member = of_tree and rules.meets(tree.root, of_tree)
+        return rules.select(members, self.rest_of_member if is_member else self.rest)
 
 
 class _Terms:
-    """What one provider must meet to serve some wants: amounts, and other rules."""
+    """What one provider must meet to serve some wants: amounts, and the rest."""
 
     def __init__(self, offers: Iterable[_Offer]) -> None:
-        applying = [
-            (rule, offer.want) for offer in offers for rule in offer.provider_rules
-        ]
-        self._amounts = [
-            amount
-            for rule, want in applying
-            if rule == rules.fits
-            for amount in want.resources
-        ]
-        self._rules = [each for each in applying if each[0] != rules.fits]
+        constraints = dict.fromkeys(
+            each for offer in offers for each in offer.want.constraints
+        )
+        amounts = [each for each in constraints if type(each) is Amount]
+        self._amounts = [(str(each.resource_class), each.amount) for each in amounts]
+        self._rest = [each for each in constraints if type(each) is not Amount]
 
     def are_met_by(self, provider: Provider) -> bool:
         """Return whether a provider meets them all."""
@@ -340,9 +342,7 @@ class _Terms:
             if inventory is None or not inventory.fits(amount):
                 return False
         # Most often there are none, and a generator takes longer than all the rest.
-        return not self._rules or all(
-            rule(provider, want) for rule, want in self._rules
-        )
+        return not self._rest or rules.meets(provider, self._rest)
 
 
 class _Alone(NamedTuple):
@@ -371,7 +371,7 @@ class Anchors:
         distinct: bool = True,
     ) -> None:
         self._snapshot = snapshot
-        self._request = request
+        self._of_root = constraint.of_root(request)
         self._search = search
         self._sharing = frozenset(snapshot.sharing)
         self._want_of_slot = [slot.want for slot in search.plan.slots]
@@ -400,14 +400,13 @@ class Anchors:
 
     def in_order(self) -> Iterator[Anchor | Picks]:
         """Yield the anchors that may have answers, or the only answer of one."""
-        request, tally = self._request, self._search.tally
+        tally, of_root = self._search.tally, self._of_root
         trees: Sequence[Tree] = self._snapshot.trees
         if self._search.shuffle:
             trees = self._search.shuffle.sample(trees, len(trees))
-        suits_any = not (request.root_required or request.root_forbidden)
         for tree in trees:
             tally.anchors += 1
-            if not (suits_any or rules.suits_root(tree.root, request)):
+            if of_root and not rules.meets(tree.root, of_root):
                 continue
             answers = self.answers(tree)
             if isinstance(answers, tuple):
@@ -417,7 +416,7 @@ class Anchors:
 
     def serves(self, tree: Tree) -> bool | None:
         """Return whether an anchor has a candidate; None if its share is too small."""
-        if not rules.suits_root(tree.root, self._request):
+        if not rules.meets(tree.root, self._of_root):
             return False
         anchor = Anchor(self.results(tree), self._search)
         if anchor.take_turn() is not None:
@@ -426,7 +425,7 @@ class Anchors:
 
     def domains(self, tree: Tree) -> list[Sequence[Provider]]:
         """Return the providers for each slot; nothing if a slot has none."""
-        if not rules.suits_root(tree.root, self._request):
+        if not rules.meets(tree.root, self._of_root):
             return []
         return self._domains(tree) or []
 
@@ -466,7 +465,7 @@ class Anchors:
             return self._domains_alone(tree)
         by_want = []
         for offer in self._offers:
-            if offer.anchor_rules and not self._admits(offer, tree.root):
+            if not rules.meets(tree.root, offer.of_anchor):
                 return None
             domain = offer.members(tree)
             if self._sharing:
@@ -488,7 +487,7 @@ class Anchors:
             return [members] * len(self._want_of_slot)
         by_want: list[Sequence[Provider]] = [members] * len(self._offers)
         for offer, terms, attached in alone.helped:
-            if offer.anchor_rules and not self._admits(offer, root):
+            if not rules.meets(root, offer.of_anchor):
                 return None
             # It can be among these only if it shares.
             domain = _with_attached((), attached, tree) if root.shares else attached
@@ -514,10 +513,6 @@ class Anchors:
             _Terms(offer for offer, others in attached if not others),
             [(offer, _Terms([offer]), others) for offer, others in attached if others],
         )
-
-    def _admits(self, offer: _Offer, anchor: Provider) -> bool:
-        """Return whether an anchor permits any pick at all for a want."""
-        return all(rule(anchor, offer.want) for rule in offer.anchor_rules)
 
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""
@@ -575,13 +570,12 @@ def _attached_that_suit(
     has found. A cached method would do the same, but its object would refer to itself
     and so keep the snapshot in memory until the garbage collector runs, which is rare.
 
-    :param offers: the wants and their rules, by number
+    :param offers: the wants, by number
     """
 
     @functools.cache
     def suits(number: int, provider: Provider) -> bool:
-        offer = offers[number]
-        return bool(rules.select((provider,), offer.want, offer.provider_rules))
+        return rules.meets(provider, offers[number].want.constraints)
 
     @functools.cache
     def attached(number: int, aggregates: frozenset[str]) -> list[Provider]:

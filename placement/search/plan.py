@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from placement.model import constraint
+from placement.model.constraint import Amount, Constraint, HasInventory, Room, Unit
 from placement.model.request import Group, Request
-from placement.model.tree import Provider, Snapshot
+from placement.model.tree import Provider, Snapshot, Tree
 
 # ``group_policy=isolate`` as one more resource class: each provider has one unit of it,
 # and each suffixed group takes one.
@@ -18,40 +20,18 @@ FREE = "free "
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RelaxedAmount:
-    """An amount of a class in a relaxed group, and what still matters about it."""
-
-    resource_class: str
-    amount: int
-    unit: bool
-    room: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Want:
     """The unary constraints on a slot: what its provider must meet by itself.
 
-    ``spreads`` says that the want belongs to the group without suffix, which also
-    considers the anchor. ``root_uuid`` names the only tree to pick from. ``parts`` are
-    the resources of which not everything matters.
+    ``resources`` are the amounts of which everything matters, ``taken`` those that a
+    pick takes. ``spreads`` says that the want belongs to the group without suffix,
+    which also considers the anchor.
     """
 
     resources: tuple[tuple[str, int], ...]
-    required: tuple[frozenset[str], ...]
-    forbidden: frozenset[str]
-    member_of: tuple[frozenset[str], ...]
-    not_member_of: frozenset[str]
-    root_uuid: str | None
+    taken: tuple[tuple[str, int], ...]
+    constraints: tuple[Constraint, ...]
     spreads: bool
-    parts: tuple[RelaxedAmount, ...] = ()
-
-    @property
-    def taken(self) -> tuple[tuple[str, int], ...]:
-        """The amounts that a pick takes, by resource class."""
-        if not self.parts:
-            return self.resources
-        parts = ((part.resource_class, part.amount) for part in self.parts if part.room)
-        return (*self.resources, *parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -134,15 +114,12 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     needs = [
         (group.suffix, want)
         for group in request.groups
-        for want in wants_of(group, snapshot)
+        for want in wants_of(group, snapshot.tree_by_uuid)
     ]
     distinct = dict.fromkeys(want for _, want in needs)
     wants = {want: number for number, want in enumerate(distinct)}
-    free = frozenset(
-        part.resource_class
-        for want in wants
-        for part in want.parts
-        if part.room and not part.unit
+    free = frozenset().union(
+        *(group.any_unit - group.no_room for group in request.groups)
     )
     demands = [_demands(suffix, want, request, free) for suffix, want in needs]
     contended = _contended(demands)
@@ -220,45 +197,47 @@ def _spreads(group: Group) -> bool:
     return not group.suffix and len(group.resources) > 1
 
 
-def wants_of(group: Group, snapshot: Snapshot) -> Iterator[Want]:
-    """Yield the wants of a group, one for each slot."""
-    root_uuid = None
-    if group.in_tree is not None and (group.resources or group.relaxed):
-        # In a group that never had resources, ``in_tree`` has no effect.
-        root_uuid = snapshot.tree_by_uuid[group.in_tree].root.uuid
+def wants_of(group: Group, trees: Mapping[str, Tree]) -> Iterator[Want]:
+    """Yield the wants of a group, one for each slot.
+
+    :param trees: the trees by the UUIDs of their members
+    """
+    if _spreads(group):
+        group = dataclasses.replace(group, required=())
+    qualities = constraint.of_provider(group, trees)
     amounts = tuple(group.resources.items())
     alone = group.suffix or not amounts
     for resources in [amounts] if alone else [(each,) for each in amounts]:
-        whole, parts = _divide(resources, group)
         yield Want(
-            resources=whole,
-            parts=parts,
-            required=() if _spreads(group) else group.required,
-            forbidden=group.forbidden,
-            member_of=group.member_of,
-            not_member_of=group.not_member_of,
-            root_uuid=root_uuid,
+            resources=_without(resources, group.any_unit | group.no_room),
+            taken=_without(resources, group.no_room),
+            constraints=(*_of_amounts(resources, group), *qualities),
             spreads=not group.suffix,
         )
 
 
-def _divide(
-    resources: tuple[tuple[str, int], ...], group: Group
-) -> tuple[tuple[tuple[str, int], ...], tuple[RelaxedAmount, ...]]:
-    """Return the amounts that matter in full, and those that are relaxed."""
-    relaxed = group.any_unit | group.no_room
-    if not relaxed or relaxed.isdisjoint(name for name, _ in resources):
-        return resources, ()
-    return (
-        tuple((name, amount) for name, amount in resources if name not in relaxed),
-        tuple(
-            RelaxedAmount(
-                name, amount, name not in group.any_unit, name not in group.no_room
-            )
-            for name, amount in resources
-            if name in relaxed
-        ),
-    )
+def _without(
+    resources: tuple[tuple[str, int], ...], names: frozenset[str]
+) -> tuple[tuple[str, int], ...]:
+    if not names:
+        return resources
+    return tuple([each for each in resources if each[0] not in names])
+
+
+def _of_amounts(
+    resources: Iterable[tuple[str, int]], group: Group
+) -> Iterator[Constraint]:
+    """Yield the constraints on amounts, those of relaxed ones as far as they matter."""
+    for name, amount in resources:
+        any_unit, no_room = name in group.any_unit, name in group.no_room
+        if not any_unit and not no_room:
+            yield Amount(None, amount, name)
+            continue
+        yield HasInventory(None, name, name)
+        if not any_unit:
+            yield Unit(None, amount, name)
+        if not no_room:
+            yield Room(None, amount, name)
 
 
 def _demands(

@@ -1,130 +1,33 @@
-"""The constraints on allocation candidates, one function each.
+"""The constraints on several picks, one function each.
 
-The first are unary: they are about one provider by itself. The others are about a pick
-together with the picks before it. If a pick breaks one, further picks never repair it.
+Each is about a pick together with the picks before it. If a pick breaks one, further
+picks never repair it. What a provider must meet by itself is said by
+``placement.model.constraint``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from placement.model.request import Group, Request
+from placement.model.constraint import Constraint
 from placement.model.tree import Provider
-from placement.search.plan import Plan, Slot, Want
+from placement.search.plan import Plan, Slot
 from placement.search.state import State
 
-ProviderRule: TypeAlias = Callable[[Provider, Want], bool]
 PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
 
 
-def fits(provider: Provider, want: Want) -> bool:
-    """``resources``: one provider has inventory and room for each amount."""
-    return bool(with_room((provider,), want.resources))
-
-
-def with_room(
-    providers: Sequence[Provider], resources: Iterable[tuple[str, int]]
-) -> Sequence[Provider]:
-    """Return the providers from which each of some amounts can be allocated."""
-    for name, amount in resources:
-        providers = [each for each in providers if each.gives(name, amount)]
-    return providers
-
-
-def fits_in_part(provider: Provider, want: Want) -> bool:
-    """``resources``, as far as they still matter in a relaxed group."""
-    for part in want.parts:
-        inventory = provider.inventories.get(part.resource_class)
-        if inventory is None:
-            return False
-        if part.unit and not inventory.suits(part.amount):
-            return False
-        if part.room and not inventory.holds(part.amount):
-            return False
-    return True
-
-
-def has_required_traits(provider: Provider, want: Want) -> bool:
-    """``required``: a provider has each trait, or one of those after ``in:``."""
-    return bool(with_traits((provider,), want.required))
-
-
-def with_traits(
-    providers: Sequence[Provider], required: Iterable[frozenset[str]]
-) -> Sequence[Provider]:
-    """Return the providers that have one trait of each of some sets."""
-    for one_of in required:
-        providers = [
-            provider for provider in providers if not one_of.isdisjoint(provider.traits)
-        ]
-    return providers
-
-
-def has_no_forbidden_trait(provider: Provider, want: Want) -> bool:
-    """``required=!``: no provider has any of the traits."""
-    return want.forbidden.isdisjoint(provider.traits)
-
-
-def is_member(provider: Provider, want: Want | Group) -> bool:
-    """``member_of``: a provider is in each aggregate, or one of those after ``in:``.
-
-    For the group without suffix, a tree whose root is a member counts as a whole.
-    """
-    return not any(one_of.isdisjoint(provider.aggregates) for one_of in want.member_of)
-
-
-def is_no_member(provider: Provider, want: Want) -> bool:
-    """``member_of=!``: a provider is in none of the aggregates.
-
-    For the group without suffix, neither is the anchor.
-    """
-    return want.not_member_of.isdisjoint(provider.aggregates)
-
-
-def is_in_tree(provider: Provider, want: Want) -> bool:
-    """``in_tree``: a provider is in the same tree as the one that it names."""
-    return want.root_uuid in (None, provider.root_uuid)
-
-
-def rules_of(want: Want) -> tuple[ProviderRule, ...]:
-    """Return the rules that can refuse a provider for a want."""
-    rules: dict[ProviderRule, object] = {
-        is_in_tree: want.root_uuid,
-        is_member: want.member_of,
-        is_no_member: want.not_member_of,
-        fits: want.resources,
-        fits_in_part: want.parts,
-        has_required_traits: want.required,
-        has_no_forbidden_trait: want.forbidden,
-    }
-    return tuple(rule for rule, matters in rules.items() if matters)
-
-
-def anchor_rules_of(want: Want) -> tuple[ProviderRule, ...]:
-    """Return the rules that are about the anchor as well as the provider."""
-    about_both = (is_in_tree, is_no_member) if want.spreads else ()
-    return tuple(rule for rule in rules_of(want) if rule in about_both)
-
-
 def select(
-    providers: Sequence[Provider], want: Want, rules: Iterable[ProviderRule]
+    providers: Sequence[Provider], constraints: Iterable[Constraint]
 ) -> Sequence[Provider]:
-    """Return the providers that suit a want."""
-    for rule in rules:
-        # The usual rules have a loop of their own.
-        if rule is fits:
-            providers = with_room(providers, want.resources)
-        elif rule is has_required_traits:
-            providers = with_traits(providers, want.required)
-        else:
-            providers = [provider for provider in providers if rule(provider, want)]
+    """Return the providers that meet some constraints, each by itself."""
+    for constraint in constraints:
+        providers = [each for each in providers if constraint.meets(each)]
     return providers
 
 
-def suits_root(root: Provider, request: Request) -> bool:
-    """``root_required``: the anchor has all of the traits, and none after ``!``."""
-    return request.root_required <= root.traits and request.root_forbidden.isdisjoint(
-        root.traits
-    )
+def meets(provider: Provider, constraints: Iterable[Constraint]) -> bool:
+    """Return whether a provider meets some constraints."""
+    return all(constraint.meets(provider) for constraint in constraints)
 
 
 def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from placement.model import constraint
 from placement.model.request import Group, Request
 from placement.questions.explanation import (
-    constraint,
     finding,
     report,
     sentence,
@@ -196,8 +196,8 @@ def check_hosts(
     context: object,
 ) -> None:
     """Compare what is said of each host by itself with what the host has."""
-    trees = [each.tree for each in told.asked]
-    for host, verdicts in zip(told.asked, finding.judge(asked, trees), strict=True):
+    for host in told.asked:
+        verdicts = finding.judge(asked, host.tree)
         root = brute.by_name[host.tree.root.uuid]
         nodes = [node for node in brute.forest if root in brute.anchors[node]]
         for each, verdict in verdicts.items():
@@ -210,7 +210,7 @@ def check_hosts(
                     for node in nodes
                     if not lacks([node], node.root, value, name, None)
                 }, (each, context)
-                closest = verdict.closest.provider if verdict.closest else None
+                closest = verdict.closest
                 assert (closest is None) == (len(meeting) == len(nodes))
                 assert closest is None or closest.uuid not in meeting
         for each in host.unmet:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from placement.forest import block, forest, index, reading, vocabulary
-from placement.forest.block import Block, Needs
+from placement.forest.block import Block
+from placement.model.constraint import Amount
 from placement.model.request import Group, Request
 from placement.model.resource_provider import ProviderFilters
 from placement.model.tree import Provider, Snapshot, Tree
@@ -94,7 +95,7 @@ def test_of_the_block_where_it_starts_only_what_is_needed_is_looked_at(
             yield tree
 
     monkeypatch.setattr(Block, "select", count)
-    trees = grown.around(Request((Group(),)), 0.1).trees
+    trees = grown.around(Request((Group("", {"VCPU": 1}),)), 0.1).trees
     next(iter(trees))
     assert len(looked_at) == 1
 
@@ -212,7 +213,8 @@ def of_tree(each: Block, position: int) -> Any:
 
 def with_room(each: Block, amount: tuple[str, int]) -> list[Tree]:
     """Return the trees of a block with room for an amount of a class."""
-    return list(each.select(Needs(amounts=((*amount, frozenset()),))))
+    name, least = amount
+    return list(each.select([(Amount(None, least, name), frozenset())]))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -540,7 +540,7 @@ def test_what_one_host_lacks_names_the_provider_within_it() -> None:
     ]
     request = parsed("resources1=PCPU:8&required1=CUSTOM_FAST")
     asked = survey.Survey(forest.snapshot_of(cloud), request)
-    [verdicts] = finding.judge(asked, asked.snapshot.trees)
+    verdicts = finding.judge(asked, asked.snapshot.trees[0])
     said = [
         sentence.unmet(verdict)
         for constraint, verdict in verdicts.items()

@@ -108,7 +108,8 @@ def test_a_group_that_asks_for_nothing_to_be_found_is_judged_all_the_same() -> N
     told = report.report(asked, report.Wanted(near=2), survey.Deadline(600))
     assert told.serves == 0
     trees = [kind.example for kind in asked.kinds]
-    for tree, verdicts in zip(trees, finding.judge(asked, trees), strict=True):
+    for tree in trees:
+        verdicts = finding.judge(asked, tree)
         [forbidden] = [v for k, v in verdicts.items() if k.kind == "forbidden"]
         meeting = [each.uuid for each in forbidden.meeting]
         assert meeting == [each for each in ["without"] if each == tree.root.uuid]
@@ -150,9 +151,9 @@ def test_thousands_of_constraints_do_not_take_all_of_the_time(
     left = [100 - at for at in range(100)]
     assert [each.before for each in told.figures[1:101]] == left
     assert told.figures[-1].after == told.serves == 0
-    # Those that came furthest are looked at, and no more.
+    # Some that lack least are found all the same.
     assert [[each.value for each in host.unmet] for host in told.near or ()] == [
-        [racks[at]] for at in range(84, 89)
+        [racks[at]] for at in range(5)
     ]
     # Not all hosts for each constraint, and not once more for what each host misses.
     assert trees < 100 * 400 / 4
@@ -166,7 +167,6 @@ def test_amounts_of_many_groups_are_not_combined_in_all_ways() -> None:
     )
     reporter = report._Reporter(asked, report.Wanted(), survey.Deadline(600))
     # Each group may do without its class or its amount, which is two ways.
-    assert reporter._bases(asked.kinds[0], 4) == []
     assert smaller._sums([2**number for number in range(13)]) is None
     assert smaller._sums([5] * 40) == {5 * number for number in range(41)}
     told = reporter.report()

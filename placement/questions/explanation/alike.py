@@ -2,11 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import TypeAlias
 
+from placement.model.constraint import Constraint, of_provider, of_root
 from placement.model.inventory import InventoryUsage
-from placement.model.request import Group, Request
+from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 Sight: TypeAlias = Hashable
@@ -52,62 +53,56 @@ def kinds_of(
 
 
 class _Eye:
-    """Looks at trees as a request does: sees only what can make a difference."""
+    """Looks at trees as a request does: sees only what can make a difference.
+
+    That is which constraints a provider meets, and how much it has for several groups.
+    """
 
     def __init__(self, snapshot: Snapshot, request: Request, exactly: bool) -> None:
-        groups = request.groups
         self._exactly = exactly
-        self._amounts = _amounts_by_class(groups)
-        self._traits = frozenset().union(
-            *(group.forbidden.union(*group.required) for group in groups)
+        self._constraints = tuple(
+            dict.fromkeys(
+                each
+                for group in request.groups
+                for each in of_provider(group, snapshot.tree_by_uuid)
+            )
         )
-        self._root_traits = (
-            self._traits | request.root_required | request.root_forbidden
-        )
-        self._aggregates = frozenset().union(
-            *(group.not_member_of.union(*group.member_of) for group in groups)
-        )
-        self._named = {
-            snapshot.tree_by_uuid[group.in_tree].root.uuid
-            for group in groups
-            if group.in_tree is not None and group.in_tree in snapshot.tree_by_uuid
-        }
+        self._of_root = (*self._constraints, *of_root(request))
+        self._amounts: dict[str, list[int]] = {}
+        for group in request.groups:
+            for name, amount in group.resources.items():
+                self._amounts.setdefault(name, []).append(amount)
         self._ordered = any(len(names) > 1 for names in request.same_subtree)
         self._same = request.nested and not self._ordered
         self._sharing_with = functools.cache(snapshot.sharing_with)
         self._inventories: dict[tuple[str, int], Sight] = {}
-        self._common: dict[tuple[frozenset[str], frozenset[str]], frozenset[str]] = {}
         self._numbers: dict[Sight, int] = {}
 
     def look_at(self, tree: Tree) -> Sight:
         """Return what is seen in a tree, including the providers that share with it."""
-        root = self._see(tree.root, self._root_traits)
-        others = [
-            self._see_stranger(provider)
+        # If its place in another tree matters, a provider is like no other.
+        others = sorted(
+            self._see(provider, self._constraints)
+            if self._same
+            else self._number(provider.uuid)
             for provider in self._sharing_with(tree.aggregates)
             if provider.root_uuid != tree.root.uuid
-        ]
-        others.sort()
-        if len(tree.members) == 1:
-            return root, (), tuple(others)
+        )
         if self._ordered:
-            return self._form(tree), (), tuple(others)
-        rest = [self._see(provider, self._traits) for provider in tree.members[1:]]
-        rest.sort()
-        return root, tuple(rest), tuple(others)
+            return self._form(tree), tuple(others)
+        rest = [self._see(member, self._constraints) for member in tree.members[1:]]
+        return self._see(tree.root, self._of_root), tuple(sorted(rest)), tuple(others)
 
     def _number(self, sight: Sight) -> int:
         return self._numbers.setdefault(sight, len(self._numbers))
 
-    def _see(self, provider: Provider, traits: frozenset[str]) -> int:
+    def _see(self, provider: Provider, constraints: Iterable[Constraint]) -> int:
         inventories = provider.inventories
         return self._number(
             (
-                self._among(provider.traits, traits),
-                self._among(provider.aggregates, self._aggregates),
+                tuple([each.meets(provider) for each in constraints]),
                 # What others take from it is not there any more.
                 self._exactly and provider.shares,
-                provider.root_uuid if provider.root_uuid in self._named else None,
                 tuple(
                     [
                         self._see_inventory(name, inventories[name])
@@ -118,23 +113,6 @@ class _Eye:
                 ),
             )
         )
-
-    def _see_stranger(self, provider: Provider) -> int:
-        """Look at a provider of another tree.
-
-        If its place in that tree matters, it is like no other.
-        """
-        if not self._same:
-            return self._number(("", provider.uuid))
-        return self._see(provider, self._traits)
-
-    def _among(self, names: frozenset[str], of: frozenset[str]) -> frozenset[str]:
-        if not of:
-            return of
-        known = self._common.get((names, of))
-        if known is None:
-            known = self._common[names, of] = names & of
-        return known
 
     def _see_inventory(self, name: str, inventory: InventoryUsage) -> Sight:
         key = (name, id(inventory))
@@ -149,19 +127,11 @@ class _Eye:
         """Return a number for what is seen in a tree and where in it."""
         below: dict[str | None, list[int]] = {}
         for provider in reversed(tree.members):
-            traits = self._traits if provider.parent_uuid else self._root_traits
+            constraints = self._constraints if provider.parent_uuid else self._of_root
             children = tuple(sorted(below.pop(provider.uuid, ())))
-            form = self._number((self._see(provider, traits), children))
+            form = self._number((self._see(provider, constraints), children))
             below.setdefault(provider.parent_uuid, []).append(form)
         return below[None][0]
-
-
-def _amounts_by_class(groups: Iterable[Group]) -> Mapping[str, list[int]]:
-    amounts: dict[str, list[int]] = {}
-    for group in groups:
-        for name, amount in group.resources.items():
-            amounts.setdefault(name, []).append(amount)
-    return amounts
 
 
 def _see(inventory: InventoryUsage, amounts: list[int]) -> Sight:

@@ -9,10 +9,10 @@ from typing import TypeAlias
 from placement import errors
 from placement.forest.forest import Forest
 from placement.model.allocation import Holder
+from placement.model.constraint import Constraint, Room
 from placement.model.request import Request
 from placement.questions import name
 from placement.questions.explanation import finding, report
-from placement.questions.explanation.constraint import Constraint
 from placement.questions.explanation.finding import Verdict
 from placement.questions.explanation.nearness import Host
 from placement.questions.explanation.report import Report, Wanted
@@ -64,12 +64,10 @@ class Explanation:
     def lacking(self) -> frozenset[str]:
         """Return the UUIDs of the providers that were found to have too little room."""
         return frozenset(
-            verdict.closest.provider.uuid
+            verdict.closest.uuid
             for host in (*(self.near or ()), *self.asked)
             for verdict in host.verdicts.values()
-            if verdict.constraint.kind == "room"
-            and verdict.closest
-            and verdict.closest.provider
+            if isinstance(verdict.constraint, Room) and verdict.closest
         )
 
 
@@ -131,5 +129,4 @@ def _find(host: str, forest: Forest) -> str:
 
 
 def _judge(asked: Survey, hosts: Sequence[Host]) -> tuple[Judged, ...]:
-    verdicts = finding.judge(asked, [host.tree for host in hosts])
-    return tuple(map(Judged, hosts, verdicts))
+    return tuple(Judged(host, finding.judge(asked, host.tree)) for host in hosts)

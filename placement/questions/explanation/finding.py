@@ -1,13 +1,12 @@
-"""What the providers of a host have instead of what is needed, and the closest one."""
+"""Which providers of a host meet what is asked, and which comes closest to it."""
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from placement.model.inventory import InventoryUsage
+from placement.model.constraint import Constraint
 from placement.model.tree import Provider, Tree
-from placement.questions.explanation.constraint import OF_ROOT, Constraint, Shown
 from placement.questions.explanation.survey import Survey
 
 # How many of the constraints of a group, given by suffix, a provider meets.
@@ -15,105 +14,89 @@ Met: TypeAlias = Counter[tuple[str | None, Provider]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
-    """What a provider that does not meet a constraint has instead.
+class Verdict:
+    """Which providers of a host meet a constraint, and the closest that does not.
 
-    ``provider`` is None if the constraint is about all groups together.
+    A constraint on all groups together is not about providers: both are empty.
     """
 
     constraint: Constraint
-    has: Shown = None
-    provider: Provider | None = None
-    inventory: InventoryUsage | None = None
+    meeting: tuple[Provider, ...] = ()
+    closest: Provider | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Verdict:
-    """Which providers of a host meet a constraint, and the closest that does not."""
-
-    constraint: Constraint
-    meeting: tuple[Provider, ...]
-    closest: Finding | None
-
-
-def judge(asked: Survey, trees: Sequence[Tree]) -> list[dict[Constraint, Verdict]]:
-    """Return the verdict on each constraint, for each host."""
-    meeting: list[dict[Constraint, Sequence[Provider]]] = [{} for _ in trees]
-    for constraint in asked.relaxations.constraints:
-        if constraint.suffix is not None:
-            found = asked.meeting(constraint, list(trees))
-            for of_tree, providers in zip(meeting, found, strict=True):
-                of_tree[constraint] = providers
-    return [
-        _verdicts(asked, tree, of_tree)
-        for tree, of_tree in zip(trees, meeting, strict=True)
-    ]
-
-
-def not_alone(constraint: Constraint) -> Finding:
-    """Return the finding for a constraint that each provider meets by itself."""
-    return Finding(constraint)
-
-
-def _verdicts(
-    asked: Survey, tree: Tree, meeting: Mapping[Constraint, Sequence[Provider]]
-) -> dict[Constraint, Verdict]:
+def judge(asked: Survey, tree: Tree) -> dict[Constraint, Verdict]:
+    """Return the verdict on each constraint for a host."""
+    reach = asked.reach(tree)
+    meeting = {
+        constraint: meeting_of(constraint, tree, reach)
+        for constraint in asked.relaxations.constraints
+    }
     met = Counter(
         (constraint.suffix, provider)
-        for constraint, having in meeting.items()
-        for provider in having
+        for constraint, providers in meeting.items()
+        for provider in providers or ()
     )
     return {
-        constraint: _verdict(asked, tree, constraint, meeting, met)
-        for constraint in asked.relaxations.constraints
+        constraint: _verdict(constraint, tree, reach, providers, met)
+        for constraint, providers in meeting.items()
     }
 
 
-def _verdict(
-    asked: Survey,
-    tree: Tree,
-    constraint: Constraint,
-    meeting: Mapping[Constraint, Sequence[Provider]],
-    met_by: Met,
-) -> Verdict:
-    if constraint.kind in OF_ROOT:
-        if constraint.meets(tree.root, ()):
-            return Verdict(constraint, (tree.root,), None)
-        return Verdict(constraint, (), _finding(constraint, tree.root))
+def meeting_of(
+    constraint: Constraint, tree: Tree, reach: Sequence[Provider]
+) -> tuple[Provider, ...] | None:
+    """Return the providers of a host that meet a constraint by themselves.
+
+    :returns: the providers; None if it is about all groups together
+    """
+    if constraint.of_root:
+        return tuple(filter(constraint.meets, [tree.root]))
     if constraint.suffix is None:
-        return Verdict(constraint, (), Finding(constraint))
-    met = meeting[constraint]
-    others = [provider for provider in asked.reach(tree) if provider not in met]
-    closest = None
-    if others:
-        closest = _finding(constraint, _closest(constraint, others, met_by))
-    return Verdict(constraint, tuple(met), closest)
+        return None
+    if not constraint.suffix:
+        is_met = constraint.meets(tree.root)
+        if constraint.of_anchor and not is_met:
+            return ()
+        if constraint.of_tree and is_met:
+            members = frozenset(tree.members)
+            return tuple(
+                each for each in reach if each in members or constraint.meets(each)
+            )
+    return tuple(filter(constraint.meets, reach))
 
 
-def _closest(
-    constraint: Constraint, providers: Sequence[Provider], met_by: Met
-) -> Provider:
-    """Return the provider that meets most of what its group asks for.
+def _verdict(
+    constraint: Constraint,
+    tree: Tree,
+    reach: Sequence[Provider],
+    meeting: tuple[Provider, ...] | None,
+    met: Met,
+) -> Verdict:
+    if meeting is None:
+        return Verdict(constraint)
+    if constraint.of_root:
+        return Verdict(constraint, meeting, None if meeting else tree.root)
+    others = [provider for provider in reach if provider not in meeting]
+    closest = max(
+        others,
+        # The first one wins a tie.
+        key=lambda each: _closeness(constraint, each, met),
+        default=None,
+    )
+    return Verdict(constraint, meeting, closest)
+
+
+def _closeness(
+    constraint: Constraint, provider: Provider, met: Met
+) -> tuple[bool, int, int]:
+    """Return how close a provider comes to what its group asks for.
 
     A provider without the class is never the closest to having an amount of it.
     """
-
-    def closeness(provider: Provider) -> tuple[bool, int, int]:
-        inventory = provider.inventories.get(constraint.resource_class or "")
-        return (
-            inventory is not None,
-            met_by[constraint.suffix, provider],
-            inventory.free if inventory else 0,
-        )
-
-    # The first one wins a tie.
-    return max(providers, key=closeness)
-
-
-def _finding(constraint: Constraint, provider: Provider) -> Finding:
-    return Finding(
-        constraint,
-        constraint.has(provider),
-        provider,
-        constraint.inventory_of(provider),
+    inventory = provider.inventories.get(constraint.resource_class or "")
+    return (
+        inventory is not None,
+        met[constraint.suffix, provider],
+        inventory.free if inventory else 0,
     )

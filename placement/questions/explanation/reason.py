@@ -4,20 +4,20 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from placement.model.inventory import InventoryUsage
-from placement.model.tree import Provider, Tree
-from placement.questions.explanation import survey
-from placement.questions.explanation.alike import Kind
-from placement.questions.explanation.constraint import (
+from placement.model.constraint import (
     Constraint,
     HasInventory,
     InTree,
     MemberOf,
     Room,
     Unit,
-    classes_so_far,
 )
-from placement.questions.explanation.smaller import largest_for
+from placement.model.inventory import InventoryUsage
+from placement.model.tree import Provider, Tree
+from placement.questions.explanation import survey
+from placement.questions.explanation.alike import Kind
+from placement.questions.explanation.relaxation import classes_so_far, target_of
+from placement.questions.explanation.smaller import largest
 from placement.questions.explanation.survey import Deadline, Survey
 
 # A constraint, and the kinds of hosts before and after it.
@@ -103,10 +103,12 @@ def _with_limit(
     reason: Reason, asked: Survey, trees: Sequence[Tree], deadline: Deadline
 ) -> Reason:
     inventories = [each for tree in trees for each in _inventories(asked, tree, reason)]
+    target = target_of(reason.constraint)
+    smaller = largest(asked, target, deadline, among=frozenset(trees))
     return dataclasses.replace(
         reason,
         limit=_limit(reason, inventories),
-        smaller=largest_for(asked, reason.constraint, trees, deadline),
+        smaller=smaller.amount if smaller else None,
     )
 
 
@@ -134,7 +136,7 @@ def _limit(
     reason: Reason, inventories: Sequence[InventoryUsage]
 ) -> tuple[str, int] | None:
     """Return the field that makes every inventory refuse the amount, if it is one."""
-    amount = int(str(reason.constraint.value))
+    amount = reason.constraint.amount
     if not inventories:
         return None
     if all(amount > each.max_unit for each in inventories):

@@ -6,18 +6,14 @@ too, and are true word for word: what is offered is what asking for it yields.
 
 from collections.abc import Sequence
 
+from placement.model.constraint import Constraint, Room, group_of, joined
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import SHARING, Provider
-from placement.questions.explanation.constraint import (
-    Constraint,
-    classes_so_far,
-    group_of,
-    joined,
-)
-from placement.questions.explanation.finding import Finding, Verdict
+from placement.questions.explanation.finding import Verdict
 from placement.questions.explanation.reason import Reason
+from placement.questions.explanation.relaxation import classes_so_far, target_of
 from placement.questions.explanation.report import QueryChange, Report
-from placement.questions.explanation.smaller import Offer, target_of
+from placement.questions.explanation.smaller import Offer
 
 # With more reasons than this, the one of the hosts that came furthest is given first.
 MOST_REASONS = 3
@@ -52,7 +48,7 @@ def _room(reason: Reason, inventory: InventoryUsage) -> list[str]:
     if reason.is_spread:
         said.append(f"{reason.in_all} for one host in all")
     is_reduced = inventory.reserved or inventory.allocation_ratio != 1
-    if is_reduced and inventory.capacity < int(str(reason.constraint.value)):
+    if is_reduced and inventory.capacity < reason.constraint.amount:
         said.append(_shares(inventory))
     return said
 
@@ -175,28 +171,21 @@ def _serve(count: int) -> str:
 def unmet(verdict: Verdict) -> str:
     """Return what one host lacks, as a predicate, with what it has instead."""
     constraint, closest = verdict.constraint, verdict.closest
-    if verdict.meeting or not closest or not closest.provider:
+    if verdict.meeting or not closest:
         return f"cannot serve so that {constraint.text()}"
     lack = constraint.lack([str(constraint.resource_class)], plural=False)
-    return f"{lack}{_closest(closest)}"
+    return f"{lack}{_closest(constraint, closest)}"
 
 
-def _where(finding: Finding) -> str:
-    """Return the phrase that names a provider within a host: it may have others."""
-    provider = finding.provider
-    if provider is None or provider.parent_uuid is None:
-        return ""
-    return f" on {provider.name or provider.uuid}"
-
-
-def _closest(finding: Finding) -> str:
-    inventory = finding.inventory
+def _closest(constraint: Constraint, provider: Provider) -> str:
+    """Return what the closest provider has of the amount, in brackets."""
+    inventory = constraint.inventory_of(provider)
     if inventory is None:
         return ""
-    if finding.constraint.kind == "room":
-        return (
-            f" ({max(0, inventory.free)} free{_where(finding)}: {_shares(inventory)})"
-        )
+    if isinstance(constraint, Room):
+        # A host may have other providers.
+        where = f" on {provider.name or provider.uuid}" if provider.parent_uuid else ""
+        return f" ({max(0, inventory.free)} free{where}: {_shares(inventory)})"
     return (
         f" (min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, "
         f"step_size {inventory.step_size})"

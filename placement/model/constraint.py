@@ -1,16 +1,17 @@
-"""The constraints of a request: what each means for a host, and its words.
+"""The constraints of a request: what each means, what an index shows of it, its words.
 
-All that a kind of constraint is stands in its class: which parts of a request it is
-about, what a provider must have, and how that is said. The request without it is made
-by ``relaxation``.
+All that a kind of constraint is stands in its class: which field of a request it comes
+from, and how that field is made of some of them; what a provider must have; which trees
+an index may leave out; and how that is said. What only several providers can break
+together is decided in ``placement/search/rules.py``.
 """
 
 # The methods of a kind are those of ``Constraint``, which says what they return.
 # ruff: noqa: D102
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
@@ -19,14 +20,35 @@ from placement.model.tree import Provider, Tree
 Value: TypeAlias = str | int | tuple[str, ...] | None
 # What is needed, or what is there, in the form for a document.
 Shown: TypeAlias = Any
+Trees: TypeAlias = Mapping[str, Tree]
 
-# The kinds that are about the root of a tree, and those about all groups together.
-OF_ROOT = ("root_required", "root_forbidden")
-OF_ALL = ("together", "isolate", "same_subtree")
-# The kinds that are about an amount of a class.
-OF_AMOUNT = ("unit", "room")
 # How many groups are named.
 MOST_NAMED = 5
+# All trees, as bits.
+EVERYWHERE = -1
+
+
+class TreeIndex(Protocol):
+    """An index of trees. Sets of trees are bits.
+
+    ``traits`` and ``aggregates`` have the trees in which some member has one;
+    ``single`` are the trees with one provider.
+    """
+
+    @property
+    def single(self) -> int: ...
+
+    @property
+    def traits(self) -> Mapping[str, int]: ...
+
+    @property
+    def aggregates(self) -> Mapping[str, int]: ...
+
+    def with_room(self, name: str, amount: int) -> int:
+        """Return the trees in which some member has room for an amount."""
+
+    def within(self, aggregates: Iterable[str]) -> int:
+        """Return the trees in which some member is in one of some aggregates."""
 
 
 def joined(words: Sequence[str], last: str = "and") -> str:
@@ -45,19 +67,43 @@ def group_of(suffix: str | None) -> str:
 class Constraint:
     """One thing that a request asks for.
 
-    ``suffix`` belongs to the group that asks for it; None stands for all groups.
-    ``value`` is a name, an amount, or several names of which one will do. It
-    ``forbids`` what it names, or requires it. It ``is_testable`` if one look at the
-    providers of a host shows whether the host lacks what it names.
+    ``kind`` names the field of a request or group that it comes from, unless that is
+    ``resources``. ``suffix`` belongs to the group that asks for it; None stands for all
+    groups, or for any. ``value`` is a name, an amount, or several names of which one
+    will do. It ``forbids`` what it names, or requires it. It ``is_testable`` if one
+    look at the providers of a host shows whether the host lacks what it names.
+
+    It is ``of_root`` if it is about the root of a tree, and ``of_amount`` if it is
+    about an amount of a class. For the group without suffix, the root must meet what is
+    ``of_anchor``, too, and if it meets what is ``of_tree``, its tree does as a whole.
     """
 
     kind: ClassVar[str] = ""
     forbids: ClassVar[bool] = False
     is_testable: ClassVar[bool] = False
+    of_root: ClassVar[bool] = False
+    of_amount: ClassVar[bool] = False
+    of_anchor: ClassVar[bool] = False
+    of_tree: ClassVar[bool] = False
 
     suffix: str | None
     value: Value
     resource_class: str | None = None
+
+    @classmethod
+    def each_of(
+        cls, asked: Any, suffix: str | None, trees: Trees
+    ) -> "Iterable[Constraint]":
+        """Return the constraints of the kind that a request or a group stands for.
+
+        :param trees: the trees by the UUIDs of their members
+        """
+        return [cls(suffix, name) for name in sorted(getattr(asked, cls.kind))]
+
+    @staticmethod
+    def field_of(some: "Sequence[Constraint]") -> Any:
+        """Return the field that stands for just some constraints of the kind."""
+        return frozenset([each.value for each in some])
 
     @property
     def id(self) -> str:
@@ -79,6 +125,11 @@ class Constraint:
     def needs(self) -> Shown:
         """What is needed."""
         return f"!{self.value}" if self.forbids else self.value
+
+    @property
+    def amount(self) -> int:
+        """How much is asked for, if it is about an amount."""
+        return int(str(self.value))
 
     @property
     def group(self) -> str:
@@ -109,9 +160,13 @@ class Constraint:
         """Return what it means to leave it out, if that is no thing."""
         return f"do without {self.thing()}"
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+    def meets(self, provider: Provider) -> bool:
         """Return whether a provider has what it names."""
         raise NotImplementedError
+
+    def trees_in(self, index: TreeIndex) -> int:
+        """Return the trees that may have a member that meets it, and maybe others."""
+        return EVERYWHERE
 
     def lacks(
         self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
@@ -121,17 +176,38 @@ class Constraint:
         :param reach: the providers of the tree, and those that share with it
         :param classes: those that one provider would have to have
         """
-        return not any(self.meets(each, classes) for each in reach)
+        return not any(map(self.meets, reach))
 
     def has(self, provider: Provider) -> Shown:
         """Return what a provider that does not meet it has instead."""
         return self.value if self.forbids else None
 
+    def missing(self, provider: Provider) -> float:
+        """Return which part of an amount a provider does not have, from 0 to 1."""
+        return 0.0
+
     def inventory_of(self, provider: Provider) -> InventoryUsage | None:
         """Return the inventory of a provider that its amount is about, if any."""
-        if self.kind not in OF_AMOUNT:
+        if not self.of_amount:
             return None
-        return provider.inventories.get(self.resource_class or "")
+        return provider.inventories.get(str(self.resource_class))
+
+
+class _OneOf(Constraint):
+    """A constraint with several names. Its field has a set for each."""
+
+    __slots__ = ()
+
+    @classmethod
+    def each_of(
+        cls, asked: Any, suffix: str | None, trees: Trees
+    ) -> Iterable[Constraint]:
+        sets = getattr(asked, cls.kind)
+        return [cls(suffix, tuple(sorted(names))) for names in sets]
+
+    @staticmethod
+    def field_of(some: Sequence[Constraint]) -> Any:
+        return tuple([frozenset(each.names) for each in some])
 
 
 class RootRequired(Constraint):
@@ -139,6 +215,7 @@ class RootRequired(Constraint):
 
     __slots__ = ()
     kind = "root_required"
+    of_root = True
 
     def text(self) -> str:
         return f"the host itself has {self.value}"
@@ -149,8 +226,11 @@ class RootRequired(Constraint):
     def thing(self) -> str:
         return str(self.value)
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+    def meets(self, provider: Provider) -> bool:
         return self.value in provider.traits
+
+    def trees_in(self, index: TreeIndex) -> int:
+        return index.traits.get(str(self.value), 0)
 
     def has(self, provider: Provider) -> Shown:
         return []
@@ -173,13 +253,16 @@ class TraitForbidden(Constraint):
     def instead(self) -> str:
         return f"put up with {self.value}{self.group}"
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+    def meets(self, provider: Provider) -> bool:
         return self.value not in provider.traits
+
+    def trees_in(self, index: TreeIndex) -> int:
+        return ~(index.traits.get(str(self.value), 0) & index.single)
 
     def lacks(
         self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
     ) -> bool:
-        return not all(self.meets(each, classes) for each in tree.members)
+        return not all(map(self.meets, tree.members))
 
 
 class RootForbidden(TraitForbidden):
@@ -188,6 +271,7 @@ class RootForbidden(TraitForbidden):
     __slots__ = ()
     kind = "root_forbidden"
     is_testable = False
+    of_root = True
 
     def text(self) -> str:
         return f"the host itself does not have {self.value}"
@@ -210,19 +294,49 @@ class HasInventory(Constraint):
     def thing(self) -> str:
         return f"{self.resource_class}{self.group}"
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
-        return provider.inventories.keys() >= set(classes)
+    def meets(self, provider: Provider) -> bool:
+        return self.resource_class in provider.inventories
+
+    def lacks(
+        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
+    ) -> bool:
+        return not any(each.inventories.keys() >= set(classes) for each in reach)
+
+    def missing(self, provider: Provider) -> float:
+        return 1.0
 
     def has(self, provider: Provider) -> Shown:
         return sorted(provider.inventories)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class InTree(Constraint):
-    """``in_tree``: the provider is in the tree of another."""
+    """``in_tree``: the provider is in the tree of another.
 
-    __slots__ = ()
-    kind = "in_tree"
-    is_testable = True
+    ``root_uuid`` is that of the tree: empty if there is none. It is None in a group
+    that never had resources, where ``in_tree`` has no effect.
+    """
+
+    kind: ClassVar[str] = "in_tree"
+    is_testable: ClassVar[bool] = True
+    of_anchor: ClassVar[bool] = True
+
+    root_uuid: str | None = None
+
+    @classmethod
+    def each_of(
+        cls, asked: Any, suffix: str | None, trees: Trees
+    ) -> Iterable[Constraint]:
+        uuid = asked.in_tree
+        if uuid is None:
+            return ()
+        root_uuid = trees[uuid].root.uuid if uuid in trees else ""
+        matters = asked.resources or asked.relaxed or not root_uuid
+        return (cls(suffix, uuid, root_uuid=root_uuid if matters else None),)
+
+    @staticmethod
+    def field_of(some: Sequence[Constraint]) -> Any:
+        return some[0].value if some else None
 
     def text(self) -> str:
         return f"what {self.serves} is in the tree of {self.value}"
@@ -234,21 +348,25 @@ class InTree(Constraint):
     def instead(self) -> str:
         return f"look at all hosts, not only that of {self.value}{self.group}"
 
+    def meets(self, provider: Provider) -> bool:
+        return self.root_uuid in (None, provider.root_uuid)
+
     def lacks(
         self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
     ) -> bool:
-        return all(each.uuid != self.value for each in tree.members)
+        return not self.meets(tree.root)
 
     def has(self, provider: Provider) -> Shown:
         return provider.root_uuid
 
 
-class MemberOf(Constraint):
+class MemberOf(_OneOf):
     """``member_of``: the provider is in one of some aggregates."""
 
     __slots__ = ()
     kind = "member_of"
     is_testable = True
+    of_tree = True
 
     def text(self) -> str:
         return f"what {self.serves} is in aggregate {joined(self.names, 'or')}"
@@ -263,8 +381,11 @@ class MemberOf(Constraint):
         named = "aggregate" if len(self.names) == 1 else "aggregates"
         return f"look outside {named} {joined(self.names)}{self.group}"
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+    def meets(self, provider: Provider) -> bool:
         return not provider.aggregates.isdisjoint(self.names)
+
+    def trees_in(self, index: TreeIndex) -> int:
+        return index.within(self.names)
 
     def has(self, provider: Provider) -> Shown:
         return sorted(provider.aggregates)
@@ -277,6 +398,7 @@ class NotMemberOf(Constraint):
     kind = "not_member_of"
     forbids = True
     is_testable = True
+    of_anchor = True
 
     def text(self) -> str:
         return f"what {self.serves} is not in aggregate {self.value}"
@@ -289,13 +411,19 @@ class NotMemberOf(Constraint):
     def instead(self) -> str:
         return f"look in aggregate {self.value} as well{self.group}"
 
+    def meets(self, provider: Provider) -> bool:
+        return self.value not in provider.aggregates
+
+    def trees_in(self, index: TreeIndex) -> int:
+        return ~(index.aggregates.get(str(self.value), 0) & index.single)
+
     def lacks(
         self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
     ) -> bool:
-        return self.value in tree.root.aggregates
+        return not self.meets(tree.root)
 
 
-class TraitRequired(Constraint):
+class TraitRequired(_OneOf):
     """``required``: a provider has one of some traits."""
 
     __slots__ = ()
@@ -315,39 +443,71 @@ class TraitRequired(Constraint):
     def thing(self) -> str:
         return f"{joined(self.names, 'or')}{self.group}"
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+    def meets(self, provider: Provider) -> bool:
         return not provider.traits.isdisjoint(self.names)
+
+    def trees_in(self, index: TreeIndex) -> int:
+        bits = 0
+        for name in self.names:
+            bits |= index.traits.get(name, 0)
+        return bits
 
     def has(self, provider: Provider) -> Shown:
         return []
 
 
-class _Amount(Constraint):
-    """A constraint on an amount of a class."""
+class Amount(Constraint):
+    """``resources``: an amount of a class can be allocated.
+
+    To explain it, it is divided: into ``HasInventory``, ``Unit`` and ``Room``.
+    """
 
     __slots__ = ()
-    is_testable = True
+    of_amount = True
 
-    @property
-    def amount(self) -> int:
-        """How much is asked for."""
-        return int(str(self.value))
+    def meets(self, provider: Provider) -> bool:
+        return provider.gives(str(self.resource_class), self.amount)
+
+    def trees_in(self, index: TreeIndex) -> int:
+        return index.with_room(str(self.resource_class), self.amount)
 
     @property
     def said(self) -> str:
         """The amount and its class."""
         return f"{self.value} {self.resource_class}"
 
-    def meets(self, provider: Provider, classes: Collection[str]) -> bool:
+
+class _PartOfAmount(Constraint):
+    """What an amount of a class needs of an inventory beside that there is one."""
+
+    __slots__ = ()
+    is_testable = True
+    of_amount = True
+
+    @property
+    def said(self) -> str:
+        """The amount and its class."""
+        return f"{self.value} {self.resource_class}"
+
+    def meets(self, provider: Provider) -> bool:
         inventory = self.inventory_of(provider)
         return inventory is not None and self.is_met_by(inventory)
+
+    def missing(self, provider: Provider) -> float:
+        inventory = self.inventory_of(provider)
+        most = self.most_of(inventory) if inventory else 0
+        return 1 - max(0, min(self.amount, most)) / self.amount
 
     def is_met_by(self, inventory: InventoryUsage) -> bool:
         """Return whether an inventory has the amount, as far as this is about it."""
         raise NotImplementedError
 
+    def most_of(self, inventory: InventoryUsage) -> int:
+        """Return how much an inventory has, as far as this is about it."""
+        raise NotImplementedError
 
-class Unit(_Amount):
+
+class Unit(_PartOfAmount):
     """``resources``: one consumer may have an amount of a class."""
 
     __slots__ = ()
@@ -366,13 +526,16 @@ class Unit(_Amount):
     def is_met_by(self, inventory: InventoryUsage) -> bool:
         return inventory.suits(self.amount)
 
+    def most_of(self, inventory: InventoryUsage) -> int:
+        return inventory.max_unit
+
     def has(self, provider: Provider) -> Shown:
         inventory = self.inventory_of(provider)
         names = ("min_unit", "max_unit", "step_size")
         return inventory and {name: getattr(inventory, name) for name in names}
 
 
-class Room(_Amount):
+class Room(_PartOfAmount):
     """``resources``: an amount of a class is free."""
 
     __slots__ = ()
@@ -394,12 +557,15 @@ class Room(_Amount):
     def is_met_by(self, inventory: InventoryUsage) -> bool:
         return inventory.holds(self.amount)
 
+    def most_of(self, inventory: InventoryUsage) -> int:
+        return inventory.free
+
     def has(self, provider: Provider) -> Shown:
         inventory = self.inventory_of(provider)
         return max(0, inventory.free) if inventory else 0
 
 
-class _OfGroups(Constraint):
+class _OfGroups(_OneOf):
     """A constraint on groups, given by their suffixes."""
 
     __slots__ = ()
@@ -435,6 +601,16 @@ class Isolate(Constraint):
     __slots__ = ()
     kind = "isolate"
 
+    @classmethod
+    def each_of(
+        cls, asked: Any, suffix: str | None, trees: Trees
+    ) -> Iterable[Constraint]:
+        return (cls(suffix, None),) if asked.isolate else ()
+
+    @staticmethod
+    def field_of(some: Sequence[Constraint]) -> Any:
+        return bool(some)
+
     def text(self) -> str:
         return "each group with a suffix has a provider of its own"
 
@@ -461,25 +637,46 @@ class SameSubtree(_OfGroups):
         return f"do not ask for {self.groups} in one subtree"
 
 
-# All kinds. Where several could be to blame, the earliest here is.
-TO_BLAME = tuple(
-    each.kind
-    for each in (
-        SameSubtree,
-        Isolate,
-        Together,
-        Room,
-        Unit,
-        TraitForbidden,
-        NotMemberOf,
-        MemberOf,
-        TraitRequired,
-        InTree,
-        RootForbidden,
-        RootRequired,
-        HasInventory,
+# The kinds by what they are about, in the order of the funnel.
+OF_ROOT = (RootRequired, RootForbidden)
+OF_PROVIDER = (InTree, MemberOf, NotMemberOf, TraitRequired, TraitForbidden)
+OF_PICKS = (Isolate, SameSubtree)
+
+
+def of_root(request: Request) -> tuple[Constraint, ...]:
+    """Return the constraints on the root of a tree."""
+    return _of_fields(OF_ROOT, request, None, {})
+
+
+def of_provider(
+    group: Group, trees: Trees, suffix: str | None = None
+) -> tuple[Constraint, ...]:
+    """Return the constraints of a group on a provider, but for amounts.
+
+    :param trees: the trees by the UUIDs of their members
+    :param suffix: whose constraints they shall be; None if that does not matter
+    """
+    return _of_fields(OF_PROVIDER, group, suffix, trees)
+
+
+def of_picks(request: Request) -> tuple[Constraint, ...]:
+    """Return the constraints on what several groups pick."""
+    return _of_fields(OF_PICKS, request, None, {})
+
+
+def _of_fields(
+    kinds: Iterable[type[Constraint]],
+    asked: Request | Group,
+    suffix: str | None,
+    trees: Trees,
+) -> tuple[Constraint, ...]:
+    return tuple(
+        [
+            constraint
+            for kind in kinds
+            for constraint in kind.each_of(asked, suffix, trees)
+        ]
     )
-)
 
 
 def _have(plural: bool) -> str:
@@ -492,80 +689,3 @@ def _lack(plural: bool) -> str:
 
 def _are(plural: bool) -> str:
     return "are" if plural else "is"
-
-
-def constraints_of(request: Request) -> tuple[Constraint, ...]:
-    """Return the constraints of a request, in the order of the funnel."""
-    listed = [*_of_root(request)]
-    for group in request.groups:
-        listed += _of_group(group)
-    return tuple(dict.fromkeys([*listed, *_of_all(request)]))
-
-
-def classes_so_far(
-    constraints: Sequence[Constraint], constraint: Constraint
-) -> list[str]:
-    """Return the classes that one provider must have once a class is considered.
-
-    The group without suffix takes them from any provider.
-    """
-    classes = [
-        str(each.resource_class)
-        for each in constraints[: constraints.index(constraint) + 1]
-        if each.kind == "inventory" and each.suffix == constraint.suffix
-    ]
-    return classes if constraint.suffix else classes[-1:]
-
-
-def weight(some: Iterable[Constraint]) -> int:
-    """Return how far from serving a host is that does not meet some constraints.
-
-    Those on the amount of a class count once, and a class that is not there counts for
-    more than too little of it.
-    """
-    some = tuple(some)
-    others = [each for each in some if each.kind not in OF_AMOUNT]
-    gone = {
-        (each.suffix, each.resource_class)
-        for each in others
-        if each.kind == "inventory"
-    }
-    amounts = {
-        (each.suffix, each.resource_class) for each in some if each.kind in OF_AMOUNT
-    }
-    return len(amounts - gone) + len(others) + len(gone)
-
-
-def _of_root(request: Request) -> Iterator[Constraint]:
-    for name in sorted(request.root_required):
-        yield RootRequired(None, name)
-    for name in sorted(request.root_forbidden):
-        yield RootForbidden(None, name)
-
-
-def _of_group(group: Group) -> Iterator[Constraint]:
-    suffix = group.suffix
-    for name in group.resources:
-        yield HasInventory(suffix, name, name)
-    if group.in_tree is not None:
-        yield InTree(suffix, group.in_tree)
-    for one_of in group.member_of:
-        yield MemberOf(suffix, tuple(sorted(one_of)))
-    for aggregate in sorted(group.not_member_of):
-        yield NotMemberOf(suffix, aggregate)
-    for one_of in group.required:
-        yield TraitRequired(suffix, tuple(sorted(one_of)))
-    for name in sorted(group.forbidden):
-        yield TraitForbidden(suffix, name)
-    for kind in (Unit, Room):
-        for name, amount in group.resources.items():
-            yield kind(suffix, amount, name)
-
-
-def _of_all(request: Request) -> Iterator[Constraint]:
-    if len(request.groups) > 1:
-        yield Together(None, tuple(group.suffix for group in request.groups))
-    if request.isolate:
-        yield Isolate(None, None)
-    for names in request.same_subtree:
-        yield SameSubtree(None, tuple(sorted(names)))
