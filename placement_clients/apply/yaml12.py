@@ -72,7 +72,8 @@ SafeRepresenter.add_representer(str, _represent)
 
 def dump(document: Any) -> str:
     """Return a document as YAML."""
-    writer, text = YAML(typ="safe", pure=True), io.StringIO()
+    text = io.StringIO()
+    writer: Any = YAML(typ="safe", pure=True)
     writer.default_flow_style, writer.width = False, 100
     writer.sort_base_mapping_type_on_output = False
     writer.dump(document, text)

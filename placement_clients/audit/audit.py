@@ -11,22 +11,9 @@ from placement_clients.audit.judging import (
     is_dead,
     judge,
 )
-from placement_clients.audit.life import (
-    Claim,
-    Living,
-    Owner,
-    Source,
-    pack,
-    render,
-    unpack_living,
-)
-from placement_clients.audit.spool import Spool
+from placement_clients.audit.life import Claim, Living, Source
 from placement_clients.client import Client
-from placement_clients.record import Json
 from placement_foundation.observing.progress import Progress
-
-# Kinds of notes: those that live, and those that lived before claims were read.
-LIVING, LIVED = "living", "lived"
 
 
 @dataclasses.dataclass(slots=True)
@@ -52,8 +39,8 @@ class Audit:
         self._progress = progress
         self.counts = Counts()
 
-    def run(self, found: Spool, *, twice: bool) -> None:
-        """Fill a spool with a document for each thing that does not fit together.
+    def run(self, *, twice: bool) -> list[Finding]:
+        """Return what does not fit together, by consumer.
 
         Claims are read before those that live: whatever claims is known to its service
         already. What differs is looked at again, one by one.
@@ -62,16 +49,21 @@ class Audit:
         :raises NotAnswered: a source does not say who lives
         :raises Unusable: a source is not understood
         """
-        with Spool() as notes:
-            if twice:
-                notes.add((each.consumer, LIVED, {}) for each in self._living())
-            notes.add(claims.read(self._placement, self._progress))
-            notes.add((each.consumer, LIVING, pack(each)) for each in self._living())
-            self._progress.begin("comparing")
-            found.add(
-                (each.claim.consumer, each.kind, self._document(each))
-                for each in self._compare(notes)
-            )
+        lived = {each.consumer for each in self._living()} if twice else set()
+        held = claims.read(self._placement, self._progress)
+        lives: dict[str, list[Living]] = {}
+        for each in self._living():
+            lives.setdefault(each.consumer, []).append(each)
+        self._progress.begin("comparing")
+        found: list[Finding] = []
+        for consumer in sorted(held.keys() | lives.keys()):
+            claim = held.get(consumer) or Claim(consumer)
+            living = lives.get(consumer, [])
+            self._count(claim, living)
+            judged = judge(claim, living, self.sources, lived=consumer in lived)
+            some = sorted(judged, key=lambda finding: finding.kind)
+            found += filter(self._is_still_so, some)
+        return found
 
     def is_orphan(self, claim: Claim) -> bool:
         """Look once more whether the consumer of a claim does not live.
@@ -89,17 +81,6 @@ class Audit:
                 yield each
                 self._progress.advance()
 
-    def _compare(self, notes: Spool) -> Iterator[Finding]:
-        for consumer, rows in notes.by_consumer():
-            parts = [document for kind, document in rows if kind == claims.PART]
-            claim = claims.join(consumer, parts)
-            lives = [unpack_living(consumer, d) for kind, d in rows if kind == LIVING]
-            lived = any(kind == LIVED for kind, _ in rows)
-            self._count(claim, lives)
-            for finding in judge(claim, lives, self.sources, lived=lived):
-                if again := self._look_again(finding):
-                    yield again
-
     def _count(self, claim: Claim, lives: Sequence[Living]) -> None:
         self._progress.advance()
         # Several sources, or lines of a file, may name the same consumer.
@@ -109,8 +90,8 @@ class Audit:
             known = any(source.knows(claim) for source in self.sources)
             self.counts.not_judged += not lives and not known
 
-    def _look_again(self, finding: Finding) -> Finding | None:
-        """Return a finding if it is one at this moment, too.
+    def _is_still_so(self, finding: Finding) -> bool:
+        """Return whether a finding is one at this moment, too, and complete it.
 
         What has changed since it was read is being worked on, and is left to the next
         audit.
@@ -118,20 +99,19 @@ class Audit:
         claim = finding.claim
         now = claims.look(self._placement, claim.consumer)
         if now.amounts != claim.amounts:
-            return None
+            return False
         if claim.parts:
             about = {
                 name: now.body.get(name)
                 for name in ("project_id", "user_id", "consumer_type")
             }
-            owner = dataclasses.replace(claim.owner, **about)
-            claim = dataclasses.replace(claim, owner=owner)
-        if finding.kind == ORPHAN:
-            if not self.is_orphan(claim):
-                return None
-        elif not self._is_settled(claim.consumer):
-            return None
-        return dataclasses.replace(finding, claim=claim)
+            claim.owner = dataclasses.replace(claim.owner, **about)
+        if finding.kind != ORPHAN:
+            return self._is_settled(claim.consumer)
+        if not self.is_orphan(claim):
+            return False
+        finding.claimed = claims.story_of(self._placement, claim)
+        return True
 
     def _is_settled(self, consumer: str) -> bool:
         """Return whether a consumer lives and is neither built nor moved."""
@@ -140,37 +120,7 @@ class Audit:
         is_listed = not all(source.can_look for source in self.sources)
         return bool(lives or is_listed) and all(each.expected for each in lives)
 
-    def _document(self, finding: Finding) -> Json:
-        claim = finding.claim
-        document = {
-            "kind": finding.kind,
-            "consumer": claim.consumer,
-            **pack(claim.owner),
-            "allocations": render(claim),
-            "expected": finding.expected and pack(finding.expected),
-        }
-        if finding.kind == ORPHAN:
-            document["claimed"] = claims.story_of(self._placement, claim)
-        return document
 
-
-def claim_of(document: Json) -> Claim:
-    """Return the claim of the document of a finding."""
-    about = {field.name: document[field.name] for field in dataclasses.fields(Owner)}
-    parts = [
-        {
-            "provider": provider,
-            "name": each["name"],
-            "place": (each["root"], each["root_name"]),
-            "is_shared": False,
-            "resources": each["resources"],
-            "owner": about,
-        }
-        for provider, each in document["allocations"].items()
-    ]
-    return claims.join(document["consumer"], parts)
-
-
-def count_kinds(found: Spool) -> dict[str, int]:
+def count_kinds(found: Sequence[Finding]) -> dict[str, int]:
     """Return how many findings there are of each kind."""
-    return {kind: found.count(kind) for kind in KINDS}
+    return {kind: sum(each.kind == kind for each in found) for kind in KINDS}

@@ -1,19 +1,17 @@
 """Reads what is claimed, from any Placement."""
 
+import contextlib
 import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from placement_clients import record
 from placement_clients.adapter import path_of
-from placement_clients.audit.life import UNKNOWN, Claim, Owner, Part, pack, unpack_part
-from placement_clients.audit.spool import Row
+from placement_clients.audit.life import UNKNOWN, Claim, Owner, Part
 from placement_clients.client import Client
 from placement_clients.errors import NotFound, NotSupported
 from placement_clients.record import Json
 from placement_foundation.observing.progress import Progress
 
-PART = "part"
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 FLEET = "/ledger/v1/fleet"
 FIELDS = "parent,traits,consumers"
@@ -28,57 +26,47 @@ PARSE_ALLOCATIONS = record.parser_with(allocations=dict)
 PARSE_HISTORY = record.parser_with(history=list)
 
 
-def read(placement: Client, progress: Progress) -> Iterator[Row]:
-    """Yield what each consumer claims of each provider.
+def read(placement: Client, progress: Progress) -> dict[str, Claim]:
+    """Return what each consumer claims.
 
     It is of one moment where the service has ``/ledger/v1``; otherwise each provider is
     read by itself, so what moves meanwhile may occur twice, or not at all.
     """
     try:
-        documents = placement.retry_while_busy(lambda: _begin(placement))
+        return placement.retry_while_busy(lambda: _read_fleet(placement, progress))
     except (NotFound, NotSupported):
-        yield from _read_one_by_one(placement, progress)
-        return
-    progress.begin("reading claims")
-    places: dict[str, tuple[str, str]] = {}
-    for document in documents:
-        # The last line says where the feed goes on.
-        if isinstance(document, dict) and "uuid" not in document:
-            continue
-        yield from _read_provider(PARSE_PROVIDER(document), places)
-        progress.advance()
+        return _read_one_by_one(placement, progress)
 
 
-def _begin(placement: Client) -> Iterator[Json]:
-    """Return the documents of the fleet, of which the first has been read."""
+def _read_fleet(placement: Client, progress: Progress) -> dict[str, Claim]:
+    claims: dict[str, Claim] = {}
+    root, root_name = "", ""
     lines = placement.lines(FLEET, version="latest", query={"fields": FIELDS})
-    first = list(itertools.islice(lines, 1))
-    return itertools.chain(first, lines)
-
-
-def _read_provider(document: Json, places: dict[str, tuple[str, str]]) -> Iterator[Row]:
-    """Yield the claims of a provider; the root of a tree comes before the rest."""
-    root = document["root_provider_uuid"]
-    if root == document["uuid"]:
-        places.clear()
-        places[root] = (root, document["name"])
-    is_shared = SHARES in document["traits"]
-    for consumer, each in document["allocations"].items():
-        part = Part(
-            document["uuid"],
-            document["name"],
-            places.get(root, (root, root)),
-            is_shared,
-            each["resources"],
-        )
-        owner = Owner(**{name: each.get(name) for name in _OWNER})
-        yield consumer, PART, {**pack(part), "owner": pack(owner)}
+    progress.begin("reading claims")
+    for line in lines:
+        # The last line says where the feed goes on.
+        if isinstance(line, dict) and "uuid" not in line:
+            continue
+        document = PARSE_PROVIDER(line)
+        uuid, name = document["uuid"], document["name"]
+        # The root of a tree comes before the rest.
+        if document["root_provider_uuid"] != root:
+            root, root_name = document["root_provider_uuid"], name
+        is_shared = SHARES in document["traits"]
+        for consumer, each in document["allocations"].items():
+            claim = claims.setdefault(consumer, Claim(consumer))
+            claim.owner = Owner(**{member: each.get(member) for member in _OWNER})
+            resources = each["resources"]
+            claim.parts[uuid] = Part(name, (root, root_name), is_shared, resources)
+        progress.advance()
+    return claims
 
 
 _OWNER = tuple(field.name for field in dataclasses.fields(Owner))
 
 
-def _read_one_by_one(placement: Client, progress: Progress) -> Iterator[Row]:
+def _read_one_by_one(placement: Client, progress: Progress) -> dict[str, Claim]:
+    claims: dict[str, Claim] = {}
     listed = placement.list_providers()
     names = {each.uuid: each.name for each in listed}
     shared = {
@@ -87,33 +75,17 @@ def _read_one_by_one(placement: Client, progress: Progress) -> Iterator[Row]:
     progress.begin("reading claims", len(listed))
     for provider in listed:
         root = provider.root_uuid or provider.uuid
-        try:
+        place = (root, names.get(root, root))
+        # It may have been deleted meanwhile.
+        with contextlib.suppress(NotFound):
             held = placement.list_allocations_of_provider(provider.uuid)
-        except NotFound:
-            # It was deleted meanwhile.
-            held = {}
-        for consumer, resources in held.items():
-            part = Part(
-                provider.uuid,
-                provider.name,
-                (root, names.get(root, root)),
-                provider.uuid in shared,
-                resources,
-            )
-            yield consumer, PART, {**pack(part), "owner": None}
+            for consumer, resources in held.items():
+                claim = claims.setdefault(consumer, Claim(consumer))
+                is_shared = provider.uuid in shared
+                part = Part(provider.name, place, is_shared, resources)
+                claim.parts[provider.uuid] = part
         progress.advance()
-
-
-def join(consumer: str, documents: list[Json]) -> Claim:
-    """Return the claim of a consumer, of the documents that ``read`` has yielded."""
-    owner = Owner()
-    parts = {}
-    for document in documents:
-        known = document.pop("owner")
-        owner = Owner(**known) if known else owner
-        part = unpack_part(document)
-        parts[part.provider] = part
-    return Claim(consumer, tuple(parts.values()), owner)
+    return claims
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from placement_clients.audit import drawing, recording, release, undo
 from placement_clients.audit.alive import AliveFile
-from placement_clients.audit.audit import Audit, Counts, count_kinds
-from placement_clients.audit.judging import ORPHAN
+from placement_clients.audit.audit import Audit, Counts
+from placement_clients.audit.judging import ORPHAN, Finding
 from placement_clients.audit.life import NotAnswered, Source
 from placement_clients.audit.release import LEFT, Releaser
 from placement_clients.audit.reserved import Reservations
-from placement_clients.audit.spool import Spool
 from placement_clients.client import Client
 from placement_clients.console_script import NO_ANSWER
 from placement_clients.option import from_environment, parser_of, placement_of
@@ -84,60 +83,46 @@ def audit(
     """Print what does not fit together, and release it if that is asked for."""
     if asked.release and not asked.yes:
         check_can_ask()
-    with Spool() as found:
-        with progress.shown(PROGRAM) as shown:
-            work = Audit(placement, sources, shown)
-            work.run(found, twice=asked.release)
-        try:
-            return _report(placement, work, found, asked)
-        finally:
-            # What was found is true even if it was not to be released.
-            if asked.record:
-                recording.record(placement, asked.record, found, work.counts)
+    with progress.shown(PROGRAM) as shown:
+        work = Audit(placement, sources, shown)
+        found = work.run(twice=asked.release)
+    try:
+        return _report(placement, work, found, asked)
+    finally:
+        # What was found is true even if it was not to be released.
+        if asked.record:
+            recording.record(placement, asked.record, found, work.counts)
 
 
 def _report(
-    placement: Client, work: Audit, found: Spool, asked: argparse.Namespace
+    placement: Client, work: Audit, found: Sequence[Finding], asked: argparse.Namespace
 ) -> int:
     """Print what was found, release it if that is asked for, and return the status."""
     show = FORMATS[asked.format]
-    orphans = found.count(ORPHAN)
+    orphans = [each for each in found if each.kind == ORPHAN]
     if not (asked.release and orphans):
         show(found, work.counts)
-        return FOUND if any(count_kinds(found).values()) else NOTHING
+        return FOUND if found else NOTHING
     if asked.format == "table":
         show(found, work.counts)
-    _check_may_release(work.sources, work.counts)
-    older_than = f" older than {asked.older_than[0]}" if asked.older_than[1] else ""
-    what = f"{orphans} orphan{'s' if orphans > 1 else ''}{older_than}"
+    if not work.counts.living and any(each.lists_consumers for each in work.sources):
+        # That is more likely to be a mistake.
+        raise Unusable("nobody lives, it seems: nothing is released")
+    age, older_than = asked.older_than
+    what = f"{len(orphans)} orphan{'s' if len(orphans) > 1 else ''}"
+    what += f" older than {age}" if older_than else ""
     if not (asked.yes or agrees(f"Release {what}?")):
         raise Unusable("nothing was released")
+    path = asked.undo_file or undo.default_path()
+    complain(PROGRAM, [f"--undo {path} claims again what is released now"])
+    report = _say if asked.format == "table" else lambda *_: None
     try:
-        left = _release(Releaser(placement, work, asked.older_than[1]), found, asked)
+        Releaser(placement, work, older_than).release(orphans, path, report)
     finally:
         # Whatever ends it, what is released is released.
         if asked.format != "table":
             show(found, work.counts)
-    others = sum(count_kinds(found).values()) - orphans
-    return FOUND if left or others else NOTHING
-
-
-def _check_may_release(sources: Sequence[Source], counts: Counts) -> None:
-    """Check that somebody lives.
-
-    :raises Unusable: nobody does, which is more likely to be a mistake
-    """
-    if not counts.living and any(source.lists_consumers for source in sources):
-        raise Unusable("nobody lives, it seems: nothing is released")
-
-
-def _release(releaser: Releaser, found: Spool, asked: argparse.Namespace) -> int:
-    path = asked.undo_file or undo.default_path()
-    complain(PROGRAM, [f"--undo {path} claims again what is released now"])
-    report: Callable[[str, str], None] = (
-        _say if asked.format == "table" else _say_nothing
-    )
-    return releaser.release(found, path, report)
+    return NOTHING if all(each.result == release.RELEASED for each in found) else FOUND
 
 
 def restore(placement: Client, path: Path) -> int:
@@ -153,11 +138,7 @@ def _say(consumer: str, result: str) -> None:
     print(visible(f"{consumer}: {result}"), flush=True)
 
 
-def _say_nothing(consumer: str, result: str) -> None:
-    pass
-
-
-FORMATS: Mapping[str, Callable[[Spool, Counts], None]] = {
+FORMATS: Mapping[str, Callable[[Sequence[Finding], Counts], None]] = {
     "table": drawing.draw_tables,
     "json": drawing.print_json,
     "csv": drawing.print_csv,

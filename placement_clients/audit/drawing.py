@@ -1,15 +1,21 @@
 """The report: as tables, JSON, or CSV; a finding at a time."""
 
 import csv
+import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from placement_clients.audit.audit import Counts, count_kinds
-from placement_clients.audit.judging import AMOUNTS, HOST, KINDS, MISSING, ORPHAN
-from placement_clients.audit.life import UNKNOWN, add_up
-from placement_clients.audit.release import RELEASED, RESULT
-from placement_clients.audit.spool import Spool
+from placement_clients.audit.judging import (
+    AMOUNTS,
+    HOST,
+    KINDS,
+    MISSING,
+    ORPHAN,
+    Finding,
+)
+from placement_clients.audit.life import Expected
 from placement_clients.output import csv_cell, show_table
 from placement_clients.record import Json
 
@@ -20,48 +26,35 @@ COLUMNS = (
     *("claimed_at", "claimed_by", "request_id", "host", "resources"),
     *("expected_host", "expected_resources", "result"),
 )
-HEADS = {
-    ORPHAN: ("CONSUMER", "TYPE", "PROJECT", "HOST", "CLAIM", "CLAIMED", "BY"),
-    MISSING: ("CONSUMER", "HOST", "SHOULD CLAIM"),
-    HOST: ("CONSUMER", "TYPE", "PROJECT", "CLAIMS ON", "SHOULD BE ON"),
-    AMOUNTS: ("CONSUMER", "TYPE", "PROJECT", "HOST", "CLAIM", "SHOULD CLAIM"),
+OWNER = {"CONSUMER": "consumer", "TYPE": "consumer_type", "PROJECT": "project_id"}
+CLAIM = {"HOST": "host", "CLAIM": "resources"}
+SHOULD = {"SHOULD CLAIM": "expected_resources"}
+TABLES = {
+    ORPHAN: {**OWNER, **CLAIM, "CLAIMED": "claimed_at", "BY": "claimed_by"},
+    MISSING: {"CONSUMER": "consumer", "HOST": "expected_host", **SHOULD},
+    HOST: {**OWNER, "CLAIMS ON": "host", "SHOULD BE ON": "expected_host"},
+    AMOUNTS: {**OWNER, **CLAIM, **SHOULD},
 }
 
 
-def draw_tables(found: Spool, counts: Counts) -> None:
+def draw_tables(found: Sequence[Finding], counts: Counts) -> None:
     """Print a table for each kind, and what was compared."""
     for kind, meaning in KINDS.items():
-        count = found.count(kind)
-        if not count:
+        rows = [row_of(each) for each in found if each.kind == kind]
+        if not rows:
             continue
-        print(f"{kind}: {meaning}: {count}")
-        rows: list[list[str]] = []
-        for document in found.of_kind(kind):
-            if len(rows) == MOST_ROWS:
-                break
-            row = _row(document)
-            rows.append([row[name] for name in _FIELDS[kind]])
-        show_table(HEADS[kind], rows)
-        if count > MOST_ROWS:
-            print(f"{count - MOST_ROWS} more: --format json or csv has all")
+        print(f"{kind}: {meaning}: {len(rows)}")
+        columns = TABLES[kind]
+        show_table(
+            [*columns],
+            ([row[name] for name in columns.values()] for row in rows[:MOST_ROWS]),
+        )
+        if len(rows) > MOST_ROWS:
+            print(f"{len(rows) - MOST_ROWS} more: --format json or csv has all")
         print()
-    if not any(count_kinds(found).values()):
+    if not found:
         print("nothing was found")
     print(_summary(counts))
-
-
-_FIELDS = {
-    ORPHAN: (
-        *("consumer", "consumer_type", "project_id", "host", "resources"),
-        *("claimed_at", "claimed_by"),
-    ),
-    MISSING: ("consumer", "expected_host", "expected_resources"),
-    HOST: ("consumer", "consumer_type", "project_id", "host", "expected_host"),
-    AMOUNTS: (
-        *("consumer", "consumer_type", "project_id", "host", "resources"),
-        "expected_resources",
-    ),
-}
 
 
 def _summary(counts: Counts) -> str:
@@ -71,22 +64,25 @@ def _summary(counts: Counts) -> str:
     return summary
 
 
-def _row(document: Json, result: str = "") -> dict[str, str]:
-    """Return a finding as strings."""
-    parts = document["allocations"].values()
-    expected = document["expected"] or {}
-    claimed = document.get("claimed") or {}
-    row = {name: document[name] or "" for name in COLUMNS[:6]}
-    return row | {
-        "consumer_type": document["consumer_type"] or UNKNOWN,
-        "claimed_at": claimed.get("time") or document["created_at"] or "",
+def row_of(finding: Finding) -> dict[str, str]:
+    """Return a finding as strings, by column."""
+    claim, expected = finding.claim, finding.expected or Expected()
+    owner, claimed = claim.owner, finding.claimed or {}
+    return {
+        "kind": finding.kind,
+        "consumer": claim.consumer,
+        "consumer_type": owner.type,
+        "project_id": owner.project_id or "",
+        "user_id": owner.user_id or "",
+        "created_at": owner.created_at or "",
+        "claimed_at": claimed.get("time") or owner.created_at or "",
         "claimed_by": claimed.get("user_name") or claimed.get("user_id") or "",
         "request_id": claimed.get("request_id") or "",
-        "host": " ".join(dict.fromkeys(part["root_name"] for part in parts)),
-        "resources": _text_of(add_up(part["resources"] for part in parts)),
-        "expected_host": expected.get("host") or "",
-        "expected_resources": _text_of(expected.get("resources") or {}),
-        "result": result,
+        "host": " ".join(dict.fromkeys(part.place[1] for part in claim.parts.values())),
+        "resources": _text_of(claim.totals),
+        "expected_host": expected.host or "",
+        "expected_resources": _text_of(expected.resources or {}),
+        "result": finding.result,
     }
 
 
@@ -94,42 +90,39 @@ def _text_of(amounts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in sorted(amounts.items()))
 
 
-def _documents(found: Spool) -> Iterator[tuple[Json, str]]:
-    """Yield each finding with what became of it, which may be nothing."""
-    for _, rows in found.by_consumer():
-        results = [document for kind, document in rows if kind == RESULT]
-        for kind, document in rows:
-            if kind != RESULT:
-                result = results[0] if results and kind == ORPHAN else ""
-                yield document, result
-
-
-def list_left(found: Spool) -> Iterator[dict[str, str]]:
-    """Yield each finding as strings, but for those that were released."""
-    for document, result in _documents(found):
-        if result != RELEASED:
-            yield _row(document)
-
-
-def print_json(found: Spool, counts: Counts) -> None:
-    """Print the report as one document."""
-    about = {
-        "claims": counts.claims,
-        "living": counts.living,
-        "not_judged": counts.not_judged,
-        "counts": count_kinds(found),
+def _document_of(finding: Finding) -> Json:
+    claim = finding.claim
+    document = {
+        "kind": finding.kind,
+        "consumer": claim.consumer,
+        **dataclasses.asdict(claim.owner),
+        "allocations": {
+            provider: {
+                "name": part.name,
+                "root": part.place[0],
+                "root_name": part.place[1],
+                "resources": part.resources,
+            }
+            for provider, part in claim.parts.items()
+        },
+        "expected": finding.expected and dataclasses.asdict(finding.expected),
     }
-    print(json.dumps(about)[:-1] + ', "findings": [', end="")
-    for number, (document, result) in enumerate(_documents(found)):
-        document |= {"result": result} if result else {}
-        print("," if number else "", json.dumps(document), sep="\n", end="")
-    print("]}")
+    if finding.kind == ORPHAN:
+        document["claimed"] = finding.claimed
+    return document | ({"result": finding.result} if finding.result else {})
 
 
-def print_csv(found: Spool, counts: Counts) -> None:
+def print_json(found: Sequence[Finding], counts: Counts) -> None:
+    """Print the report as one document, with a line for each finding."""
+    about = dataclasses.asdict(counts) | {"counts": count_kinds(found)}
+    lines = ",".join(f"\n{json.dumps(_document_of(each))}" for each in found)
+    print(f'{json.dumps(about)[:-1]}, "findings": [{lines}]}}')
+
+
+def print_csv(found: Sequence[Finding], counts: Counts) -> None:
     """Print a line for each finding."""
     writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for document, result in _documents(found):
-        row = _row(document, result)
+    for finding in found:
+        row = row_of(finding)
         writer.writerow({name: csv_cell(value) for name, value in row.items()})

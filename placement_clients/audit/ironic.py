@@ -40,7 +40,7 @@ class Ironic(Source):
     def knows(self, claim: Claim) -> bool:
         """Return whether a claim is on a node."""
         return super().knows(claim) and any(
-            not self._nodes.isdisjoint(part.place) for part in claim.parts
+            not self._nodes.isdisjoint(part.place) for part in claim.parts.values()
         )
 
     def find(self, consumer: str) -> Living | None:

@@ -5,7 +5,8 @@ import dataclasses
 import uuid
 from collections.abc import Iterator, Sequence
 
-from placement_clients.audit.life import Claim, Expected, Living, Source, add_up
+from placement_clients.audit.life import Claim, Expected, Living, Source
+from placement_clients.record import Json
 
 ORPHAN, MISSING, HOST, AMOUNTS = "orphan", "missing", "wrong host", "wrong amounts"
 KINDS = {
@@ -16,13 +17,19 @@ KINDS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class Finding:
-    """What does not fit together, and what was expected instead."""
+    """What does not fit together, and what was expected instead.
+
+    ``claimed`` is the entry of the journal about the claim of an orphan, None if it is
+    not known; ``result`` is what became of the claim, empty if it was left alone.
+    """
 
     kind: str
     claim: Claim
     expected: Expected | None = None
+    claimed: Json = None
+    result: str = ""
 
 
 def judge(
@@ -71,7 +78,9 @@ def is_at(claim: Claim, host: str | None) -> bool:
         return True
     names = {host, *_as_uuid(host)}
     return all(
-        not names.isdisjoint(part.place) for part in claim.parts if not part.is_shared
+        not names.isdisjoint(part.place)
+        for part in claim.parts.values()
+        if not part.is_shared
     )
 
 
@@ -85,7 +94,7 @@ def has(claim: Claim, expected: Expected) -> bool:
     """Return whether a claim has the amounts that are expected."""
     if expected.resources is None:
         return True
-    left = add_up([claim.totals])
+    left = claim.totals
     for names, amount in expected.resources.items():
         if sum(left.pop(name, 0) for name in names.split("+")) != amount:
             return False

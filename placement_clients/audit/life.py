@@ -3,9 +3,6 @@
 import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-from placement_clients.record import Json
 
 # What Placement says of consumers without a type.
 UNKNOWN = "unknown"
@@ -42,11 +39,11 @@ class Living:
 class Part:
     """What a consumer claims of one provider.
 
+    :param name: of the provider
     :param place: UUID and name of the root of the provider
     :param is_shared: whether the provider shares with others, so it may be anywhere
     """
 
-    provider: str
     name: str
     place: tuple[str, str]
     is_shared: bool
@@ -80,23 +77,23 @@ class Owner:
         return datetime.datetime.fromisoformat(self.created_at)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class Claim:
-    """All that a consumer claims."""
+    """All that a consumer claims, by UUID of the provider."""
 
     consumer: str
-    parts: tuple[Part, ...]
-    owner: Owner
+    parts: dict[str, Part] = dataclasses.field(default_factory=dict)
+    owner: Owner = Owner()
 
     @property
-    def amounts(self) -> dict[str, dict[str, int]]:
+    def amounts(self) -> dict[str, Mapping[str, int]]:
         """Amounts by class, by UUID of the provider."""
-        return {part.provider: dict(part.resources) for part in self.parts}
+        return {provider: part.resources for provider, part in self.parts.items()}
 
     @property
     def totals(self) -> dict[str, int]:
         """Amounts by class, of all providers together."""
-        return add_up(part.resources for part in self.parts)
+        return add_up(self.amounts.values())
 
 
 def add_up(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -152,32 +149,3 @@ class Source:
         :raises NotAnswered: that cannot be known
         """
         return None
-
-
-def pack(value: Any) -> Json:
-    """Return a value as a document."""
-    return dataclasses.asdict(value)
-
-
-def render(claim: Claim) -> Json:
-    """Return the allocations of a claim as a document, with names."""
-    return {
-        part.provider: {
-            "name": part.name,
-            "root": part.place[0],
-            "root_name": part.place[1],
-            "resources": dict(part.resources),
-        }
-        for part in claim.parts
-    }
-
-
-def unpack_living(consumer: str, document: Json) -> Living:
-    """Return the living of a document."""
-    expected = document["expected"]
-    return Living(consumer, None if expected is None else Expected(**expected))
-
-
-def unpack_part(document: Json) -> Part:
-    """Return the part of a document."""
-    return Part(**{**document, "place": tuple(document["place"])})

@@ -1,12 +1,13 @@
 """Records what an audit has found with the service, for those who look there."""
 
-import itertools
+import dataclasses
+from collections.abc import Sequence
 
 from placement_clients.adapter import path_of
 from placement_clients.audit import drawing
-from placement_clients.audit.audit import Counts
-from placement_clients.audit.judging import KINDS
-from placement_clients.audit.spool import Spool
+from placement_clients.audit.audit import Counts, count_kinds
+from placement_clients.audit.judging import Finding
+from placement_clients.audit.release import RELEASED
 from placement_clients.client import Client
 from placement_clients.errors import NotFound
 from placement_clients.output import Unusable
@@ -21,20 +22,18 @@ MEMBERS = (
 LONGEST = 4096
 
 
-def record(placement: Client, name: str, found: Spool, counts: Counts) -> None:
+def record(
+    placement: Client, name: str, found: Sequence[Finding], counts: Counts
+) -> None:
     """Record what is left of the findings, in place of those of the last time.
 
     :raises Unusable: the service does not keep them
     """
-    left = dict.fromkeys(KINDS, 0)
-    for row in drawing.list_left(found):
-        left[row["kind"]] += 1
-    some = itertools.islice(drawing.list_left(found), MOST)
+    left = [each for each in found if each.result != RELEASED]
+    some = (drawing.row_of(each) for each in left[:MOST])
     body = {
-        "claims": counts.claims,
-        "living": counts.living,
-        "not_judged": counts.not_judged,
-        "counts": left,
+        **dataclasses.asdict(counts),
+        "counts": count_kinds(left),
         "findings": [
             {each: row[each][:LONGEST] for each in MEMBERS if row[each]} for row in some
         ],

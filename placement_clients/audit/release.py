@@ -2,22 +2,19 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from placement_clients.adapter import path_of
 from placement_clients.audit import claims, undo
-from placement_clients.audit.audit import Audit, claim_of
-from placement_clients.audit.judging import ORPHAN
+from placement_clients.audit.audit import Audit
+from placement_clients.audit.judging import Finding
 from placement_clients.audit.life import Claim
-from placement_clients.audit.spool import Spool
-from placement_clients.audit.undo import UndoFile
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, Conflict
 from placement_clients.record import Json
 
 RELEASED, RESTORED, THERE = "released", "restored", "already there"
-RESULT = "result"
 LEFT = "left: "
 
 
@@ -34,24 +31,25 @@ class Releaser:
     older_than: datetime.timedelta
 
     def release(
-        self, found: Spool, path: Path, report: Callable[[str, str], None]
-    ) -> int:
-        """Release the orphans that were found; return how many are left.
+        self,
+        orphans: Sequence[Finding],
+        path: Path,
+        report: Callable[[str, str], None],
+    ) -> None:
+        """Release orphans, and note what became of each.
 
         :param path: where to write what is released, before it is
         :param report: takes a consumer, and what became of its claim
         :raises NotAnswered: a source does not say any more who lives
         :raises Unusable: the file cannot be written
         """
-        left = 0
-        with UndoFile(path) as file:
-            for document in found.of_kind(ORPHAN):
-                claim = claim_of(document)
-                result = self.reason_to_leave(claim) or self._release(claim, file)
-                found.add([(claim.consumer, RESULT, result)])
-                report(claim.consumer, result)
-                left += result != RELEASED
-        return left
+        with undo.created(path) as add:
+            for finding in orphans:
+                claim = finding.claim
+                finding.result = self.reason_to_leave(claim) or self._release(
+                    claim, add
+                )
+                report(claim.consumer, finding.result)
 
     def reason_to_leave(self, claim: Claim) -> str | None:
         """Return why a claim is too young to be released, if it is."""
@@ -64,14 +62,14 @@ class Releaser:
             return f"{LEFT}claimed at {claim.owner.created_at}, which is too recent"
         return None
 
-    def _release(self, claim: Claim, file: UndoFile) -> str:
+    def _release(self, claim: Claim, add: Callable[[str, Json], None]) -> str:
         """Release a claim if it is still what was found; return what became of it."""
         now = claims.look(self.placement, claim.consumer)
         if now.amounts != claim.amounts:
             return f"{LEFT}it has changed meanwhile"
         if not self.audit.is_orphan(claim):
             return f"{LEFT}its consumer lives"
-        file.add(claim.consumer, now.body)
+        add(claim.consumer, now.body)
         body = {
             **now.body,
             "allocations": {},
@@ -91,7 +89,7 @@ class Releaser:
 def restore(placement: Client, path: Path) -> Iterator[tuple[str, str]]:
     """Claim again what was released; yield consumers, and what became of their claims.
 
-    :raises Unusable: the file is not one of ``UndoFile``
+    :raises Unusable: the file is not an undo file
     """
     for consumer, body in undo.read(path):
         yield consumer, _restore(placement, consumer, body)

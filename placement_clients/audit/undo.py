@@ -8,9 +8,8 @@ import contextlib
 import datetime
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
 
 from placement_clients.output import Unusable
 from placement_clients.record import Json
@@ -19,51 +18,30 @@ HEADER = {"program": "placement-audit", "content": "undo", "format": 1}
 MEMBERS = ("consumer", "allocations", "project_id", "user_id")
 
 
-class UndoFile:
-    """A new file, which must not exist yet.
+@contextlib.contextmanager
+def created(path: Path) -> Iterator[Callable[[str, Json], None]]:
+    """Create a file, and give a function that writes a line about a consumer.
 
-    :raises Unusable: it cannot be created
+    It takes what ``PUT /allocations/{consumer}`` takes, without a generation.
+
+    :raises Unusable: the file exists, or cannot be written
     """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as exc:
+        raise Unusable(f"{path}: {exc.strerror}") from exc
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def write(document: Json) -> None:
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            self._file = os.fdopen(handle, "w", encoding="utf-8")
-            self._write(HEADER)
-            _sync_directory(path.parent)
+            file.write(json.dumps(document) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         except OSError as exc:
             raise Unusable(f"{path}: {exc.strerror}") from exc
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._file.close()
-
-    def add(self, consumer: str, body: Json) -> None:
-        """Write down how to claim again what a consumer claims.
-
-        :param body: what ``PUT /allocations/{consumer}`` takes, without a generation
-        :raises Unusable: it cannot be written
-        """
-        try:
-            self._write({"consumer": consumer, **body})
-        except OSError as exc:
-            raise Unusable(f"{self.path}: {exc.strerror}") from exc
-
-    def _write(self, document: Json) -> None:
-        self._file.write(json.dumps(document) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        write(HEADER)
+        yield lambda consumer, body: write({"consumer": consumer, **body})
 
 
 def default_path() -> Path:

@@ -218,7 +218,7 @@ def test_a_claim_of_the_second_of_the_file_is_not_judged(
     file = AliveFile(Path("alive.ndjson"))
     file.moment = datetime.datetime(2026, 11, 22, 10, 0, 10, 9000, datetime.UTC)
     owner = Owner("blue", created_at=f"2026-11-22T10:00:{second:02}Z")
-    assert file.knows(Claim(new_uuid(), (), owner)) == is_judged
+    assert file.knows(Claim(new_uuid(), {}, owner)) == is_judged
 
 
 @pytest.mark.parametrize(
