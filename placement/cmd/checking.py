@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement.objects.soundness import checking
-from placement.objects.soundness.rule import BrokenRule
+from placement.objects.soundness.checking import Finding
 from placement_foundation.database import engine
 from placement_foundation.database.storage import Database
 from placement_foundation.serving import terminal
@@ -51,7 +51,7 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
     engine.require_file(database.engine.url)
     found = _look(database, None if asked.json else SHOWN)
     _print(found, asked.json)
-    if not asked.repair or not any(each.rule.repair for each in found):
+    if not asked.repair or not any(each.repair for each in found):
         return FOUND if found else CLEAN
     if not (asked.yes or _agrees()):
         return FOUND
@@ -66,7 +66,7 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
         print(f"{name}: {count} mended", file=sys.stderr)
     left = _look(database, SHOWN)
     for each in left:
-        print(f"{each.rule.name}: {each.count} left", file=sys.stderr)
+        print(f"{each.name}: {each.count} left", file=sys.stderr)
     return FOUND if left else CLEAN
 
 
@@ -82,7 +82,7 @@ def _refusal(exc: checking.RemovalRefusedError) -> str:
     )
 
 
-def _look(database: Database, most: int | None) -> Sequence[BrokenRule]:
+def _look(database: Database, most: int | None) -> Sequence[Finding]:
     with database.patient() as patient:
         return patient.look(lambda connection: list(checking.check(connection, most)))
 
@@ -93,13 +93,13 @@ def _agrees() -> bool:
     return terminal.agrees("Mend what can be mended?")
 
 
-def _print(found: Sequence[BrokenRule], as_json: bool) -> None:
+def _print(found: Sequence[Finding], as_json: bool) -> None:
     if as_json:
         print(json.dumps([_document(each) for each in found], indent=2, default=str))
         return
     for each in found:
-        kind = "damage" if each.rule.damage else "notice"
-        print(f"{each.rule.name} ({kind}): {each.rule.meaning}: {each.count}")
+        kind = "damage" if each.damage else "notice"
+        print(f"{each.name} ({kind}): {each.meaning}: {each.count}")
         for row in each.rows:
             shown = ", ".join(f"{key} {value}" for key, value in row.items())
             print("    " + visible(shown))
@@ -109,12 +109,12 @@ def _print(found: Sequence[BrokenRule], as_json: bool) -> None:
         print("nothing was found")
 
 
-def _document(found: BrokenRule) -> dict[str, Any]:
+def _document(found: Finding) -> dict[str, Any]:
     return {
-        "rule": found.rule.name,
-        "meaning": found.rule.meaning,
-        "damage": found.rule.damage,
-        "can_be_repaired": found.rule.repair is not None,
+        "rule": found.name,
+        "meaning": found.meaning,
+        "damage": found.damage,
+        "can_be_repaired": found.repair is not None,
         "count": found.count,
         "rows": found.rows,
     }

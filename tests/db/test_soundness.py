@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,11 +19,11 @@ from placement.demonstration import planting
 from placement.objects import standard_name
 from placement.objects.journal import keeping
 from placement.objects.soundness import checking
-from placement.objects.soundness.rule import RULES, BrokenRule, Rule
+from placement.objects.soundness.checking import Finding
+from placement.objects.soundness.rule import RULES
 from placement_foundation.database.storage import Database
-from tests import backends, programs, terminal
+from tests import backends, terminal
 from tests.client import Client, new_uuid
-from tests.statements import statements
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -93,9 +92,9 @@ def unguarded(database: Database) -> Iterator[sa.Connection]:
         connection.invalidate()
 
 
-def found(database: Database) -> dict[str, BrokenRule]:
+def found(database: Database) -> dict[str, Finding]:
     return {
-        each.rule.name: each
+        each.name: each
         for each in database.look(lambda connection: list(checking.check(connection)))
     }
 
@@ -295,22 +294,11 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
     "allocation-twice": (allocate_twice, False),
     "consumer-allocations": (add_consumer, True),
     "consumer-owner": (change(models.Consumer, project_id=NOWHERE), False),
-    "consumer-type": (change(models.Consumer, consumer_type_id=NOWHERE), False),
     "inventory-provider": (
         change(models.Inventory, resource_provider_id=NOWHERE),
         True,
     ),
     "inventory-class": (change(models.Inventory, resource_class_id=NOWHERE), True),
-    "provider-trait": (
-        remove(models.Trait, models.ResourceProviderTrait.trait_id),
-        True,
-    ),
-    "trait-provider": (
-        add_pair(
-            models.ResourceProviderTrait, trait_id=1, resource_provider_id=NOWHERE
-        ),
-        True,
-    ),
     "provider-aggregate": (
         remove(models.Aggregate, models.ResourceProviderAggregate.aggregate_id),
         True,
@@ -323,11 +311,7 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
         ),
         True,
     ),
-    "provider-parent": (
-        change(models.ResourceProvider, parent_provider_id=NOWHERE),
-        False,
-    ),
-    "provider-root": (change(models.ResourceProvider, root_provider_id=NOWHERE), True),
+    "provider-root": (change(models.ResourceProvider, root_provider_id=None), True),
     "provider-tree": (misplace, True),
     "provider-name": (change(models.ResourceProvider, name=None), False),
     "parent-circle": (nest, False),
@@ -358,7 +342,6 @@ MORE: list[tuple[str, Plant]] = [
         }.items()
     ],
     ("consumer-owner", change(models.Consumer, user_id=NOWHERE)),
-    ("provider-root", change(models.ResourceProvider, root_provider_id=None)),
     ("provider-tree", lose_child_root),
     (
         "provider-tree",
@@ -374,19 +357,6 @@ MORE: list[tuple[str, Plant]] = [
     ),
 ]
 PLANTED = [(name, plant) for name, (plant, _) in DAMAGE.items()] + MORE
-
-
-def test_all_rules_are_looked_up_in_one_statement(cloud: Database) -> None:
-    def look(rules: list[Rule]) -> int:
-        with statements(cloud) as executed:
-            found = cloud.look(
-                lambda connection: list(checking.check(connection, rules=rules))
-            )
-        assert not found
-        return len(executed)
-
-    damage = [rule for rule in RULES if rule.damage]
-    assert look(damage) == look(damage[:1])
 
 
 def test_a_sound_cloud_has_nothing_to_find(cloud: Database) -> None:
@@ -429,7 +399,7 @@ def test_damage_is_found_and_mended_if_there_is_one_way_to(
     findings = found(cloud)
     assert name in findings
     assert findings[name].count >= len(findings[name].rows) >= 1
-    assert (findings[name].rule.repair is not None) == can_be_mended
+    assert (findings[name].repair is not None) == can_be_mended
     counting, gaps = cloud.look(what_counts), cloud.look(count_gaps)
     assert counting
     mended = cloud.write(
@@ -571,7 +541,7 @@ def test_what_the_api_allows_is_a_notice(
     }
     path = f"/resource_providers/{host}/inventories"
     assert client.call("PUT", path, shrunk).status == 200
-    assert {name: each.rule.damage for name, each in found(database).items()} == {
+    assert {name: each.damage for name, each in found(database).items()} == {
         "over-capacity": False,
         "odd-amount": False,
     }
@@ -777,24 +747,3 @@ def test_a_document_is_not_mixed_with_the_question(
     printed = capsys.readouterr()
     assert json.loads(printed.out)[0]["rule"] == "consumer-allocations"
     assert printed.err.startswith("Mend what can be mended? [y/N] ")
-
-
-@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
-@pytest.mark.usefixtures("managed")
-def test_what_is_to_be_mended_is_mended_although_nobody_reads_what_was_found(
-    cloud: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As in a container: each line is printed at once.
-    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
-    with unguarded(cloud) as connection:
-        add_consumer(connection)
-    with programs.without_reader() as output:
-        done = subprocess.run(
-            [PROGRAM, "check", "--repair", "--yes"],
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (0, "consumer-allocations: 1 mended\n")
-    assert not found(cloud)

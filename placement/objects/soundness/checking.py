@@ -1,22 +1,37 @@
 """Looking for rows that break the rules, and mending what has one right answer."""
 
+import dataclasses
 import functools
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import sqlalchemy as sa
 
 from placement.db import models
 from placement.db.own import content
-from placement.objects.journal import recording
-from placement.objects.soundness import document
-from placement.objects.soundness.rule import RULES, BrokenRule, Removal, Rule
+from placement.objects import declared
+from placement.objects.journal import packing, recording
+from placement.objects.soundness.rule import RULES, Removal, Repair, Rule
 from placement_foundation.database import sequence
-from placement_foundation.database.migration import ListMissing
 
 # How many rows a repair removes without a number that allows it.
 HANDFUL = 5
+# How many documents are in memory at a time.
+BATCH = 1_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """A broken rule: how many rows break it, and these, or the first of them."""
+
+    name: str
+    meaning: str
+    count: int
+    rows: Sequence[dict[str, Any]]
+    damage: bool = True
+    repair: Repair | None = None
 
 
 class RemovalRefusedError(Exception):
@@ -33,41 +48,38 @@ class RemovalRefusedError(Exception):
 
 
 def check(
-    connection: sa.Connection,
-    most: int | None = None,
-    rules: Iterable[Rule] = RULES,
-    *,
-    at_once: bool = True,
-) -> Iterator[BrokenRule]:
+    connection: sa.Connection, most: int | None = None, rules: Iterable[Rule] = RULES
+) -> Iterator[Finding]:
     """Yield a finding for each rule that is broken.
 
-    :param most: how many of the rows that break one are read; None means all
-    :param at_once: whether one statement looks for all of them, or each for one, so
-        that each may take as long as a statement is allowed to
+    :param most: how many rows that break one are in its finding; None means all
     """
-    present = frozenset(sa.inspect(connection).get_table_names())
-    checkable = tuple(
-        rule for rule in rules if {str(each) for each in rule.needs} <= present
-    )
-    parts = [checkable] if at_once else [(rule,) for rule in checkable]
-    counts = [
-        count
-        for part in parts
-        if part
-        for count in connection.execute(_count_each(part)).one()
-    ]
-    for rule, count in zip(checkable, counts, strict=True):
-        if count:
-            shown = connection.execute(rule.broken.limit(most)).mappings()
-            yield BrokenRule(rule, count, [dict(row) for row in shown])
+    present = set(sa.inspect(connection).get_table_names())
+    for rule in rules:
+        if rule.needs is None or rule.needs.name in present:
+            rows = [dict(row) for row in connection.execute(rule.broken).mappings()]
+            if rows:
+                yield Finding(
+                    rule.name,
+                    rule.meaning,
+                    len(rows),
+                    rows[:most],
+                    rule.damage,
+                    rule.repair,
+                )
     yield from _check_content(connection, present)
     yield from _check_sequences(connection)
-    yield from document.check(connection, present, most)
+    yield from _check_documents(connection, present, most)
+    if {models.JOURNAL_ENTRIES.name, models.JOURNAL_STATE.name} <= present:
+        holes = [{"before_position": each} for each in connection.scalars(_HOLES)]
+        if holes:
+            meaning = "entries of the journal are missing"
+            yield Finding("journal-hole", meaning, len(holes), holes[:most])
 
 
 def repair(
     connection: sa.Connection,
-    findings: Sequence[BrokenRule],
+    findings: Iterable[Finding],
     most_removed: int | None = None,
 ) -> dict[str, int]:
     """Mend what has one right answer; return how many rows were, by rule.
@@ -82,40 +94,25 @@ def repair(
     removed = shared = 0
     # One leads to another at most once for each rule.
     for _ in RULES:
-        in_this_round: Counter[str] = Counter()
-        for rule in [each.rule for each in findings if each.rule.repair]:
-            is_removal = isinstance(rule.repair, Removal)
-            if isinstance(rule.repair, Removal):
-                shared += rule.repair.count_shared(connection)
-            count = rule.repair(connection) if rule.repair else 0
-            removed += count if is_removal else 0
-            in_this_round[rule.name] += count
-        if not +in_this_round:
+        before = mended.total()
+        for each in findings:
+            if isinstance(each.repair, Removal):
+                shared += each.repair.count_shared(connection)
+            count = each.repair(connection) if each.repair else 0
+            removed += count if isinstance(each.repair, Removal) else 0
+            mended[each.name] += count
+        if mended.total() == before:
             break
-        mended += in_this_round
-        findings = list(check(connection, most=1, at_once=False))
+        findings = list(check(connection, most=1))
     allowed = HANDFUL if most_removed is None else most_removed
     if removed > allowed or (shared and most_removed is None):
         raise RemovalRefusedError(removed, shared)
-    if mended:
+    if +mended:
         recording.note_everything(connection)
-    return mended
+    return dict(+mended)
 
 
-@functools.cache
-def _count_each(rules: tuple[Rule, ...]) -> sa.Select[*tuple[Any, ...]]:
-    """Return one statement for how many rows break each rule."""
-    return sa.select(
-        *(
-            sa.select(sa.func.count())
-            .select_from(rule.broken.subquery())
-            .scalar_subquery()
-            for rule in rules
-        )
-    )
-
-
-def _check_sequences(connection: sa.Connection) -> Iterator[BrokenRule]:
+def _check_sequences(connection: sa.Connection) -> Iterator[Finding]:
     """Yield a finding if PostgreSQL would draw ids that are taken."""
     # The ids of resource classes are not drawn.
     classes = models.ResourceClass.__tablename__
@@ -124,37 +121,80 @@ def _check_sequences(connection: sa.Connection) -> Iterator[BrokenRule]:
     ]
     behind = sequence.list_behind(connection, tables)
     if behind:
-        nothing = sa.select(models.Allocation.id).where(sa.false())
+
+        def mend(connection: sa.Connection) -> int:
+            sequence.count_on(connection, behind)
+            return len(behind)
+
         meaning = "the next id that the database draws is taken"
-        mend = functools.partial(_count_on, behind)
-        rule = Rule("sequence", meaning, nothing, repair=mend)
         rows = [{"table": table.name} for table in behind]
-        yield BrokenRule(rule, len(rows), rows)
+        yield Finding("sequence", meaning, len(rows), rows, repair=mend)
 
 
-def _count_on(tables: Sequence[sa.Table], connection: sa.Connection) -> int:
-    sequence.count_on(connection, tables)
-    return len(tables)
-
-
-def _check_content(
-    connection: sa.Connection, present: frozenset[str]
-) -> Iterator[BrokenRule]:
+def _check_content(connection: sa.Connection, present: Set[str]) -> Iterator[Finding]:
     """Yield a finding if our own tables lack rows that they cannot be without."""
     for table, list_missing in content.CONTENT.rows.items():
         missing = list_missing(connection) if table.name in present else ()
         if missing:
-            nothing = sa.select(table).where(sa.false())
             meaning = f"{table.name} lacks rows that it cannot be without"
-            mend = functools.partial(_complete, table, list_missing)
-            rule = Rule(f"rows-of-{table.name}", meaning, nothing, repair=mend)
-            yield BrokenRule(rule, len(missing), [{"table": table.name}])
+            rows = [{"table": table.name}]
+            mend = functools.partial(_complete, table)
+            yield Finding(
+                f"rows-of-{table.name}", meaning, len(missing), rows, repair=mend
+            )
 
 
-def _complete(
-    table: sa.Table, list_missing: ListMissing, connection: sa.Connection
-) -> int:
-    rows = list_missing(connection)
+def _complete(table: sa.Table, connection: sa.Connection) -> int:
+    rows = content.CONTENT.rows[table](connection)
     if rows:
         connection.execute(sa.insert(table), rows)
     return len(rows)
+
+
+_entry, _state = models.JOURNAL_ENTRIES.c, models.JOURNAL_STATE.c
+_before = models.JOURNAL_ENTRIES.alias("before").c
+_expired = sa.select(_state.expired).scalar_subquery()
+# Positions have no gaps: before these, or at the end, entries are missing.
+_HOLES = (
+    sa.select(_entry.position.label("before"))
+    .where(
+        _entry.position > _expired + 1,
+        ~sa.exists(1).where(_before.position == _entry.position - 1),
+    )
+    .union(
+        sa.select((_state.position + 1).label("before")).where(
+            _state.position > _state.expired,
+            ~sa.exists(1).where(_entry.position == _state.position),
+        )
+    )
+    .order_by("before")
+)
+# The documents in our own tables: the rule, the column, and what reads one.
+_DOCUMENTS: Sequence[tuple[str, sa.Column[Any], Callable[[Any], object]]] = (
+    ("declaration-document", models.DECLARATIONS.c.document, declared.parse_document),
+    ("note-document", models.NOTES.c.document, json.loads),
+    ("journal-waiting", models.JOURNAL_INBOX.c.entries, json.loads),
+    ("journal-entry", _entry.entry, packing.unpack),
+)
+
+
+def _check_documents(
+    connection: sa.Connection, present: Set[str], most: int | None
+) -> Iterator[Finding]:
+    """Yield a finding for each table with documents that cannot be read."""
+    for name, column, parse in _DOCUMENTS:
+        if column.table.name not in present:
+            continue
+        key = column.table.primary_key
+        query = sa.select(*key, column).order_by(*key)
+        if column is _entry.entry:
+            query = query.where(_entry.position > _expired)
+        damaged = []
+        for row in connection.execute(query.execution_options(yield_per=BATCH)):
+            try:
+                parse(row[-1])
+            except Exception:
+                damaged.append({each.name: row._mapping[each] for each in key})
+        if damaged:
+            meaning = f"a document in {column.table.name} that cannot be read"
+            yield Finding(name, meaning, len(damaged), damaged[:most])

@@ -2,7 +2,8 @@
 
 Each rule is a query for the rows that break it. Some of what it finds is damage, which
 only a program that writes past the API can do; the rest, more used than there is, say,
-the API allows, but an operator wants to know of it.
+the API allows, but an operator wants to know of it. What the constraints of the
+database guarantee is not looked for: ``placement-status`` checks that they are there.
 """
 
 import dataclasses
@@ -18,7 +19,8 @@ from placement.model.inventory import LARGEST_AMOUNT
 from placement.model.lease import BATON
 from placement.objects.soundness import tree
 
-Provider = models.ResourceProvider
+Provider, Inventory = models.ResourceProvider, models.Inventory
+Held, Consumer = models.Allocation, models.Consumer
 Parent, Root = orm.aliased(Provider), orm.aliased(Provider)
 Repair: TypeAlias = Callable[[sa.Connection], int]
 
@@ -28,8 +30,8 @@ class Rule:
     """What has to be true of the rows, and the query for those that break it.
 
     ``repair`` mends them all, where there is one right way to, and returns how many.
-    Nothing that counts as used is ever changed. ``needs`` are the tables that a
-    database may lack.
+    Nothing that counts as used is ever changed. ``needs`` is a table that a database
+    may lack.
     """
 
     name: str
@@ -37,51 +39,46 @@ class Rule:
     broken: sa.Select[*tuple[Any, ...]]
     damage: bool = True
     repair: Repair | None = None
-    needs: tuple[sa.FromClause, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BrokenRule:
-    """A broken rule: how many rows break it, and these, or the first of them."""
-
-    rule: Rule
-    count: int
-    rows: Sequence[dict[str, Any]]
+    needs: sa.Table | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Removal:
     """The repair that removes the rows of a table that meet a condition."""
 
-    model: Any
+    table: Any
     condition: sa.ColumnElement[bool]
 
     def __call__(self, connection: sa.Connection) -> int:
         """Remove the rows, and return how many they were."""
-        removal = sa.delete(self.model).where(self.condition)
+        removal = sa.delete(self.table).where(self.condition)
         return connection.execute(removal).rowcount
 
     def count_shared(self, connection: sa.Connection) -> int:
         """Return how many are allocations of consumers that keep others."""
-        if self.model is not models.Allocation:
+        if self.table is not Held:
             return 0
-        removed = sa.select(models.Allocation.id).where(self.condition)
-        other = orm.aliased(models.Allocation)
+        removed = sa.select(Held.id).where(self.condition)
+        other = orm.aliased(Held)
         keeps = sa.exists(1).where(
-            other.consumer_id == models.Allocation.consumer_id, other.id.not_in(removed)
+            other.consumer_id == Held.consumer_id, other.id.not_in(removed)
         )
-        counted = sa.select(sa.func.count(models.Allocation.id))
-        return connection.scalar(counted.where(self.condition, keeps)) or 0
+        counted = sa.select(sa.func.count(Held.id)).where(self.condition, keeps)
+        return connection.scalar(counted) or 0
 
 
-def _is_stored(column: Any, target: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that the row exists to which a column refers."""
-    stored = sa.select(target).where(target == column).correlate(column.class_)
-    exists: sa.ColumnElement[bool] = stored.exists()
+def _lacks(table: Any, target: Any, *refers: Any) -> sa.ColumnElement[bool]:
+    """Return the condition that there is no row of a target to which a row refers."""
+    return ~sa.select(target).where(*refers).correlate(table).exists()
+
+
+def _refers_to_nothing(column: Any, target: Any) -> Any:
+    """Return the condition that the row does not exist to which a column refers."""
+    missing = _lacks(column.class_, target, target == column)
     if target is not models.ResourceClass.id:
-        return exists
+        return missing
     # The ids of standard classes are fixed, wherever the rows are not stored yet.
-    return sa.or_(exists, column.between(0, len(os_resource_classes.STANDARDS) - 1))
+    return missing & ~column.between(0, len(os_resource_classes.STANDARDS) - 1)
 
 
 def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> Rule:
@@ -91,314 +88,233 @@ def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> 
 
     :param shown: what to show of such a row
     """
-    condition = column.is_not(None) & ~_is_stored(column, target)
+    table, condition = column.class_, _refers_to_nothing(column, target)
     broken = sa.select(*shown, column.label("refers_to")).where(condition)
-    model = column.class_
-    key = sa.inspect(model).primary_key
-    return Rule(name, meaning, broken.order_by(*key), repair=Removal(model, condition))
+    key = sa.inspect(table).primary_key
+    return Rule(name, meaning, broken.order_by(*key), repair=Removal(table, condition))
 
 
 def _class_name(class_id: Any) -> sa.ColumnElement[str]:
     """Return the name of the class with an id, stored or not."""
     standard = dict(enumerate(os_resource_classes.STANDARDS))
-    stored = (
-        sa.select(models.ResourceClass.name)
-        .where(models.ResourceClass.id == class_id)
-        .correlate(class_id.class_)
-        .scalar_subquery()
+    stored = sa.select(models.ResourceClass.name).where(
+        models.ResourceClass.id == class_id
     )
-    return sa.func.coalesce(stored, sa.case(standard, value=class_id)).label("class")
+    known = stored.correlate(class_id.class_).scalar_subquery()
+    return sa.func.coalesce(known, sa.case(standard, value=class_id)).label("class")
 
 
-_inventory = models.Inventory
-_held = models.Allocation
-_of_inventory = (_held.resource_provider_id == _inventory.resource_provider_id) & (
-    _held.resource_class_id == _inventory.resource_class_id
+_of_inventory = (Held.resource_provider_id == Inventory.resource_provider_id) & (
+    Held.resource_class_id == Inventory.resource_class_id
 )
 _used = (
-    sa.select(sa.func.coalesce(sa.func.sum(_held.used), 0))
+    sa.select(sa.func.coalesce(sa.func.sum(Held.used), 0))
     .where(_of_inventory)
-    .correlate(_inventory)
+    .correlate(Inventory)
     .scalar_subquery()
 )
-_capacity = (_inventory.total - _inventory.reserved) * _inventory.allocation_ratio
-_place = (
-    Provider.name.label("provider"),
-    _class_name(_inventory.resource_class_id),
-)
-_placed = sa.join(_inventory, Provider, Provider.id == _inventory.resource_provider_id)
+_capacity = (Inventory.total - Inventory.reserved) * Inventory.allocation_ratio
+_row, _consumer = Held.id.label("row"), Held.consumer_id.label("consumer")
+_row_of_inventory = Inventory.id.label("row")
 
-_over_capacity = (
-    sa.select(*_place, _capacity.label("capacity"), _used.label("used"))
-    .select_from(_placed)
-    # A float may be a little less than the number that was stored.
-    .where(_used > 0, _used > _capacity + 0.0001)
-    .order_by(_inventory.id)
-)
-_odd_amounts = (
-    sa.select(*_place, _held.consumer_id.label("consumer"), _held.used.label("amount"))
-    .select_from(_placed.join(_held, _of_inventory))
-    .where(
-        (_held.used < _inventory.min_unit)
-        | (_held.used > _inventory.max_unit)
-        | (_held.used % sa.func.nullif(_inventory.step_size, 0) != 0)
+
+def _inventories(*shown: Any) -> sa.Select[*tuple[Any, ...]]:
+    place = Provider.name.label("provider"), _class_name(Inventory.resource_class_id)
+    return (
+        sa.select(*place, *shown)
+        .select_from(Inventory)
+        .join(Provider, Provider.id == Inventory.resource_provider_id)
+        .order_by(Inventory.id)
     )
-    .order_by(_held.id)
-)
-_impossible = (
-    sa.select(*_place, *[getattr(_inventory, name) for name in ("total", "reserved")])
-    .select_from(_placed)
-    .where(
-        (_inventory.total < 1)
-        | (_inventory.total > LARGEST_AMOUNT)
-        | (_inventory.reserved < 0)
-        | (_inventory.min_unit < 1)
-        | (_inventory.max_unit < 1)
-        | (_inventory.step_size < 1)
-    )
-    .order_by(_inventory.id)
-)
-_negative = (
-    sa.select(*_place, _capacity.label("capacity"))
-    .select_from(_placed)
-    # Capacities are rounded toward zero.
-    .where(_capacity <= -1)
-    .order_by(_inventory.id)
-)
-_nothing_used = (
-    sa.select(_held.id.label("row"), _held.consumer_id.label("consumer"), _held.used)
-    .where(_held.used < 1)
-    .order_by(_held.id)
-)
-_without_inventory = (
-    sa.select(
-        Provider.name.label("provider"),
-        _class_name(_held.resource_class_id),
-        _held.consumer_id.label("consumer"),
-        _held.used.label("amount"),
-    )
-    .select_from(_held)
-    .join(Provider, Provider.id == _held.resource_provider_id)
-    .where(_is_stored(_held.resource_class_id, models.ResourceClass.id))
-    .where(~sa.select(_inventory.id).where(_of_inventory).correlate(_held).exists())
-    .order_by(_held.id)
-)
-_without_record = (
-    sa.select(_held.consumer_id.label("consumer"), sa.func.count().label("rows"))
-    .where(
-        ~sa.select(models.Consumer.id)
-        .where(models.Consumer.uuid == _held.consumer_id)
-        .correlate(_held)
-        .exists()
-    )
-    .group_by(_held.consumer_id)
-    .order_by(_held.consumer_id)
-)
-_allocated = (_held.consumer_id, _held.resource_provider_id, _held.resource_class_id)
-_allocated_twice = (
-    sa.select(*_allocated, sa.func.count().label("rows"))
-    .group_by(*_allocated)
-    .having(sa.func.count() > 1)
-    .order_by(*_allocated)
-)
-_is_idle = ~(
-    sa.select(_held.id)
-    .where(_held.consumer_id == models.Consumer.uuid)
-    .correlate(models.Consumer)
-    .exists()
-)
-_idle_consumers = (
-    sa.select(models.Consumer.id.label("row"), models.Consumer.uuid.label("consumer"))
-    .where(_is_idle)
-    .order_by(models.Consumer.id)
-)
-_ownerless = (
-    sa.select(models.Consumer.uuid.label("consumer"))
-    .outerjoin(models.Project, models.Project.id == models.Consumer.project_id)
-    .outerjoin(models.User, models.User.id == models.Consumer.user_id)
-    .where(models.Project.id.is_(None) | models.User.id.is_(None))
-    .order_by(models.Consumer.id)
-)
-_typeless = (
-    sa.select(
-        models.Consumer.uuid.label("consumer"),
-        models.Consumer.consumer_type_id.label("refers_to"),
-    )
-    .outerjoin(
-        models.ConsumerType, models.ConsumerType.id == models.Consumer.consumer_type_id
-    )
-    .where(
-        models.Consumer.consumer_type_id.is_not(None), models.ConsumerType.id.is_(None)
-    )
-    .order_by(models.Consumer.id)
-)
-_rootless = (
-    sa.select(Provider.uuid, Provider.name)
-    .outerjoin(Root, Root.id == Provider.root_provider_id)
-    .where(Root.id.is_(None))
-    .order_by(Provider.id)
-)
-_parentless = (
-    sa.select(Provider.uuid, Provider.name, Provider.parent_provider_id)
-    .outerjoin(Parent, Parent.id == Provider.parent_provider_id)
-    .where(Provider.parent_provider_id.is_not(None), Parent.id.is_(None))
-    .order_by(Provider.id)
-)
-_wrong_root = (
-    sa.select(Provider.uuid, Provider.name, Root.uuid.label("root"))
-    .join(Root, Root.id == Provider.root_provider_id)
-    .outerjoin(Parent, Parent.id == Provider.parent_provider_id)
-    .where(
-        (Provider.parent_provider_id.is_(None) & (Root.id != Provider.id))
-        | (Parent.id.is_not(None) & (Parent.root_provider_id != Root.id))
-    )
-    .order_by(Provider.id)
-)
-_nameless = (
-    sa.select(Provider.id.label("row"), Provider.uuid)
-    .where(Provider.name.is_(None) | Provider.generation.is_(None))
-    .order_by(Provider.id)
-)
-_has_ended = (models.LEASES.c.consumer_id != BATON) & ~(
-    sa.select(models.Consumer.id)
-    .where(models.IS_LEASED)
-    .correlate(models.LEASES)
-    .exists()
-)
-_ended_leases = (
-    sa.select(models.LEASES.c.consumer_id.label("row"))
-    .where(_has_ended)
-    .order_by(models.LEASES.c.consumer_id)
-)
+
+
+_allocated = (Held.consumer_id, Held.resource_provider_id, Held.resource_class_id)
+_member = models.ResourceProviderAggregate
+_is_idle = _lacks(Consumer, Held.id, Held.consumer_id == Consumer.uuid)
+_lease = models.LEASES.c.consumer_id
+_has_ended = (_lease != BATON) & _lacks(models.LEASES, Consumer.id, models.IS_LEASED)
 _declared = models.DECLARATIONS.c
-_is_of_nothing = ~(
-    sa.select(Provider.id)
-    .where(Provider.uuid == _declared.provider_uuid)
-    .correlate(models.DECLARATIONS)
-    .exists()
+_is_of_nothing = _lacks(
+    models.DECLARATIONS, Provider.id, Provider.uuid == _declared.provider_uuid
 )
-_stale_declarations = (
-    sa.select(_declared.provider_uuid.label("provider"), _declared.owner)
-    .where(_is_of_nothing)
-    .order_by(_declared.provider_uuid, _declared.owner)
-)
-
 
 RULES: Sequence[Rule] = (
-    Rule("over-capacity", "more is used than there is", _over_capacity, damage=False),
     Rule(
-        "odd-amount",
-        "an amount is not what min_unit, max_unit and step_size allow",
-        _odd_amounts,
+        "over-capacity",
+        "more is used than there is",
+        # A float may be a little less than the number that was stored.
+        _inventories(_capacity.label("capacity"), _used.label("used")).where(
+            _used > 0, _used > _capacity + 0.0001
+        ),
         damage=False,
     ),
     Rule(
-        "negative-capacity", "more is reserved than there is", _negative, damage=False
+        "odd-amount",
+        "an amount is not what min_unit, max_unit and step_size allow",
+        _inventories(_consumer, Held.used.label("amount"))
+        .join(Held, _of_inventory)
+        .where(
+            (Held.used < Inventory.min_unit)
+            | (Held.used > Inventory.max_unit)
+            | (Held.used % sa.func.nullif(Inventory.step_size, 0) != 0)
+        )
+        .order_by(Held.id),
+        damage=False,
     ),
-    Rule("impossible-inventory", "an inventory that no API accepts", _impossible),
-    Rule("empty-allocation", "an allocation of nothing", _nothing_used),
+    Rule(
+        "negative-capacity",
+        "more is reserved than there is",
+        # Capacities are rounded toward zero.
+        _inventories(_capacity.label("capacity")).where(_capacity <= -1),
+        damage=False,
+    ),
+    Rule(
+        "impossible-inventory",
+        "an inventory that no API accepts",
+        _inventories(Inventory.total, Inventory.reserved).where(
+            (Inventory.total < 1)
+            | (Inventory.total > LARGEST_AMOUNT)
+            | (Inventory.reserved < 0)
+            | (Inventory.min_unit < 1)
+            | (Inventory.max_unit < 1)
+            | (Inventory.step_size < 1)
+        ),
+    ),
+    Rule(
+        "empty-allocation",
+        "an allocation of nothing",
+        sa.select(_row, _consumer, Held.used).where(Held.used < 1).order_by(Held.id),
+    ),
     _orphans(
         "allocation-provider",
         "an allocation of a provider that does not exist",
-        _held.resource_provider_id,
+        Held.resource_provider_id,
         Provider.id,
-        _held.id.label("row"),
+        _row,
     ),
     _orphans(
         "allocation-class",
         "an allocation of a resource class that does not exist",
-        _held.resource_class_id,
+        Held.resource_class_id,
         models.ResourceClass.id,
-        _held.id.label("row"),
+        _row,
     ),
     Rule(
         "allocation-inventory",
         "an allocation of what the provider has no inventory of",
-        _without_inventory,
+        sa.select(
+            Provider.name.label("provider"),
+            _class_name(Held.resource_class_id),
+            _consumer,
+            Held.used.label("amount"),
+        )
+        .join(Provider, Provider.id == Held.resource_provider_id)
+        .where(~_refers_to_nothing(Held.resource_class_id, models.ResourceClass.id))
+        .where(_lacks(Held, Inventory.id, _of_inventory))
+        .order_by(Held.id),
     ),
-    Rule("allocation-consumer", "a consumer without a record", _without_record),
+    Rule(
+        "allocation-consumer",
+        "a consumer without a record",
+        sa.select(_consumer, sa.func.count().label("rows"))
+        .where(_lacks(Held, Consumer.id, Consumer.uuid == Held.consumer_id))
+        .group_by(Held.consumer_id)
+        .order_by(Held.consumer_id),
+    ),
     Rule(
         "allocation-twice",
         "two rows of what a consumer uses of one inventory",
-        _allocated_twice,
+        sa.select(*_allocated, sa.func.count().label("rows"))
+        .group_by(*_allocated)
+        .having(sa.func.count() > 1)
+        .order_by(*_allocated),
     ),
     Rule(
         "consumer-allocations",
         "a consumer without allocations",
-        _idle_consumers,
-        repair=Removal(models.Consumer, _is_idle),
+        sa.select(Consumer.id.label("row"), Consumer.uuid.label("consumer"))
+        .where(_is_idle)
+        .order_by(Consumer.id),
+        repair=Removal(Consumer, _is_idle),
     ),
-    Rule("consumer-owner", "a consumer without project or user", _ownerless),
     Rule(
-        "consumer-type",
-        "a consumer of a type that does not exist",
-        _typeless,
-        needs=(models.ConsumerType.__table__,),
+        "consumer-owner",
+        "a consumer without project or user",
+        sa.select(Consumer.uuid.label("consumer"))
+        .outerjoin(models.Project, models.Project.id == Consumer.project_id)
+        .outerjoin(models.User, models.User.id == Consumer.user_id)
+        .where(models.Project.id.is_(None) | models.User.id.is_(None))
+        .order_by(Consumer.id),
     ),
     _orphans(
         "inventory-provider",
         "an inventory of a provider that does not exist",
-        _inventory.resource_provider_id,
+        Inventory.resource_provider_id,
         Provider.id,
-        _inventory.id.label("row"),
+        _row_of_inventory,
     ),
     _orphans(
         "inventory-class",
         "an inventory of a resource class that does not exist",
-        _inventory.resource_class_id,
+        Inventory.resource_class_id,
         models.ResourceClass.id,
-        _inventory.id.label("row"),
-    ),
-    _orphans(
-        "provider-trait",
-        "a trait that does not exist",
-        models.ResourceProviderTrait.trait_id,
-        models.Trait.id,
-        models.ResourceProviderTrait.resource_provider_id.label("provider_id"),
-    ),
-    _orphans(
-        "trait-provider",
-        "a trait of a provider that does not exist",
-        models.ResourceProviderTrait.resource_provider_id,
-        Provider.id,
-        models.ResourceProviderTrait.trait_id.label("trait_id"),
+        _row_of_inventory,
     ),
     _orphans(
         "provider-aggregate",
         "an aggregate that does not exist",
-        models.ResourceProviderAggregate.aggregate_id,
+        _member.aggregate_id,
         models.Aggregate.id,
-        models.ResourceProviderAggregate.resource_provider_id.label("provider_id"),
+        _member.resource_provider_id.label("provider_id"),
     ),
     _orphans(
         "aggregate-provider",
         "a member of an aggregate that does not exist",
-        models.ResourceProviderAggregate.resource_provider_id,
+        _member.resource_provider_id,
         Provider.id,
-        models.ResourceProviderAggregate.aggregate_id.label("aggregate_id"),
+        _member.aggregate_id.label("aggregate_id"),
     ),
-    Rule("provider-parent", "its parent does not exist", _parentless),
-    Rule("provider-root", "its root does not exist", _rootless, repair=tree.set_roots),
+    Rule(
+        "provider-root",
+        "it has no root",
+        sa.select(Provider.uuid, Provider.name)
+        .where(Provider.root_provider_id.is_(None))
+        .order_by(Provider.id),
+        repair=tree.set_roots,
+    ),
     Rule(
         "provider-tree",
         "its root is not that of its parent",
-        _wrong_root,
+        sa.select(Provider.uuid, Provider.name, Root.uuid.label("root"))
+        .join(Root, Root.id == Provider.root_provider_id)
+        .outerjoin(Parent, Parent.id == Provider.parent_provider_id)
+        # Without a parent, that is the provider itself.
+        .where(sa.func.coalesce(Parent.root_provider_id, Provider.id) != Root.id)
+        .order_by(Provider.id),
         repair=tree.set_roots,
     ),
     Rule("parent-circle", "a provider is below itself", tree.CIRCLING),
-    Rule("provider-name", "it has no name or no generation", _nameless),
+    Rule(
+        "provider-name",
+        "it has no name or no generation",
+        sa.select(Provider.id.label("row"), Provider.uuid)
+        .where(Provider.name.is_(None) | Provider.generation.is_(None))
+        .order_by(Provider.id),
+    ),
     Rule(
         "lease",
         "a lease of a consumer that does not exist",
-        _ended_leases,
+        sa.select(_lease.label("row")).where(_has_ended).order_by(_lease),
         repair=Removal(models.LEASES, _has_ended),
-        needs=(models.LEASES,),
+        needs=models.LEASES,
     ),
     Rule(
         "declaration",
         "what an owner declared of a provider that does not exist",
-        _stale_declarations,
+        sa.select(_declared.provider_uuid.label("provider"), _declared.owner)
+        .where(_is_of_nothing)
+        .order_by(_declared.provider_uuid, _declared.owner),
         repair=Removal(models.DECLARATIONS, _is_of_nothing),
-        needs=(models.DECLARATIONS,),
+        needs=models.DECLARATIONS,
     ),
 )
