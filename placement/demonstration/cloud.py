@@ -21,6 +21,7 @@ PROJECTS = tuple(
 # A trait that nothing uses any more.
 UNUSED_TRAIT = "CUSTOM_DEMO_RETIRED"
 UNUSED_CLASS = "CUSTOM_DEMO_RETIRED_FPGA"
+TYPES = ("INSTANCE", "MIGRATION")
 SSD, TRUSTED = "CUSTOM_DEMO_SSD", "CUSTOM_DEMO_TRUSTED"
 TRAITS = (SSD, TRUSTED, UNUSED_TRAIT)
 
@@ -65,7 +66,7 @@ class PlannedProvider:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Consumer:
+class PlannedConsumer:
     """Something that uses a host, created so many days ago."""
 
     name: str
@@ -80,7 +81,7 @@ class CloudPart:
     """Providers, parents first, with their consumers."""
 
     providers: tuple[PlannedProvider, ...]
-    consumers: tuple[Consumer, ...] = ()
+    consumers: tuple[PlannedConsumer, ...] = ()
 
 
 def uuid_of(name: str) -> str:
@@ -175,7 +176,7 @@ class _Host:
         disk = self._dice.choice((20, 40, 80, 160))
         return {"VCPU": cores, "MEMORY_MB": memory, "DISK_GB": disk}
 
-    def consumer(self, claims: Claims) -> Consumer:
+    def consumer(self, claims: Claims) -> PlannedConsumer:
         """Return a new consumer with these claims."""
         self._count += 1
         # A few projects have most of the servers, and most servers are young.
@@ -184,11 +185,11 @@ class _Host:
         kind = "MIGRATION" if self._dice.random() < 0.02 else "INSTANCE"
         days = DAYS * self._dice.random() ** 3
         name = f"{self.name}-server{self._count}"
-        return Consumer(name, project, kind, days, claims)
+        return PlannedConsumer(name, project, kind, days, claims)
 
     def fill(
         self, provider: str, inventories: Mapping[str, PlannedInventory], disk: str
-    ) -> list[Consumer]:
+    ) -> list[PlannedConsumer]:
         """Return servers of the usual kind, more of them on a busier host."""
         room = {
             name: int(
@@ -196,7 +197,7 @@ class _Host:
             )
             for name, inventory in inventories.items()
         }
-        found: list[Consumer] = []
+        found: list[PlannedConsumer] = []
         while True:
             claims: dict[str, dict[str, int]] = {}
             for name, amount in self.flavor().items():

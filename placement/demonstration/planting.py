@@ -1,16 +1,10 @@
 """Storing the demonstration cloud in an empty database, and removing it again."""
 
+import collections
 import datetime
 import itertools
-from collections.abc import (
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Sized,
-)
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -23,16 +17,25 @@ from placement.objects import (
     lease,
     resource_class,
     resource_provider,
-    trait,
 )
 from placement.objects.journal import recording
-from placement_foundation.database import storage
+from placement_foundation.database import sequence, storage
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
 
-CHUNK = 5_000
-
-Rows = Iterable[Mapping[str, Any]]
+# A table, and what a row of it has.
+Row: TypeAlias = tuple[type[models.Base], dict[str, Any]]
+# How many hosts are stored at a time.
+BATCH = 200
+# The tables that are filled, each after those that it refers to.
+FILLED: Sequence[type[models.Base]] = (
+    models.ResourceProvider,
+    models.Inventory,
+    models.ResourceProviderTrait,
+    models.ResourceProviderAggregate,
+    models.Consumer,
+    models.Allocation,
+)
 
 
 def plant(
@@ -40,7 +43,7 @@ def plant(
 ) -> int:
     """Store a cloud with so many hosts; return how many providers it has.
 
-    :param report: gets the progress, in rows
+    :param report: gets the progress, in hosts
     :raises Conflict: there are resource providers
     """
     if connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
@@ -49,207 +52,112 @@ def plant(
             "needs an empty one. placement-manage demo --remove takes an earlier "
             "demonstration away."
         )
-    planter = _Planter(connection, list(_made(hosts, report)), report)
-    planter.plant(cloud.list_aggregates(hosts))
+    resource_class.ensure(connection, [cloud.UNUSED_CLASS])
+    planter = _Planter(connection, cloud.list_aggregates(hosts))
+    report.begin("storing hosts", hosts + cloud.ZONES)
+    parts = cloud.make(hosts)
+    while batch := list(itertools.islice(parts, BATCH)):
+        rows = collections.defaultdict(list)
+        for table, row in itertools.chain.from_iterable(map(planter.rows_of, batch)):
+            rows[table].append(row)
+        for table in FILLED:
+            if rows[table]:
+                connection.execute(sa.insert(table), rows[table])
+        report.advance(len(batch))
+    sequence.count_on(connection, [models.Base.metadata.tables["resource_providers"]])
     recording.note_everything(connection)
-    return len(planter.providers)
-
-
-def _made(hosts: int, report: Progress) -> Iterator[cloud.CloudPart]:
-    report.begin("making hosts", hosts + cloud.ZONES)
-    for part in cloud.make(hosts):
-        yield part
-        report.advance()
+    return len(planter.ids)
 
 
 class _Planter:
-    """Turns a cloud into rows."""
+    """Turns parts of a cloud into rows. The ids of providers, by name, are its own."""
 
-    def __init__(
-        self,
-        connection: sa.Connection,
-        parts: Sequence[cloud.CloudPart],
-        report: Progress,
-    ) -> None:
-        self._connection = connection
-        self._report = report
-        self.providers = [each for part in parts for each in part.providers]
-        self._consumers = [each for part in parts for each in part.consumers]
-        self._ids: dict[str, int] = {}
+    def __init__(self, connection: sa.Connection, aggregates: Sequence[str]) -> None:
+        self.ids: dict[str, int] = {}
+        self._roots: dict[int, int] = {}
+        self._now = clock.now()
+        uuids = [cloud.uuid_of(name) for name in aggregates]
+        self._aggregates = _ensure(connection, models.Aggregate.uuid, uuids)
+        self._traits = _ensure(connection, models.Trait.name, cloud.TRAITS)
+        self._classes = _ensure(connection, models.ResourceClass.name, ())
+        self._types = _ensure(connection, models.ConsumerType.name, cloud.TYPES)
+        self._projects = _ensure(connection, models.Project.external_id, cloud.PROJECTS)
+        self._users = _ensure(connection, models.User.external_id, [cloud.USER])
 
-    def plant(self, aggregates: Sequence[str]) -> None:
-        self._plant_providers()
-        self._plant_inventories()
-        self._plant_traits()
-        self._plant_aggregates(aggregates)
-        self._plant_consumers()
-        self._plant_allocations()
+    def rows_of(self, part: cloud.CloudPart) -> Iterator[Row]:
+        """Yield the rows of a part, each with its table."""
+        for provider in part.providers:
+            yield from self._rows_of_provider(provider)
+        for consumer in part.consumers:
+            yield from self._rows_of_consumer(consumer)
 
-    def _insert(self, table: type[models.Base], rows: Rows) -> None:
-        remaining = iter(rows)
-        while chunk := list(itertools.islice(remaining, CHUNK)):
-            self._connection.execute(sa.insert(table), chunk)
-            self._report.advance(len(chunk))
-
-    def _plant_providers(self) -> None:
-        """Insert one generation after the other: a child refers to its parent."""
-        self._report.begin("storing resource providers", len(self.providers))
-        table = models.ResourceProvider
-        generation = [each for each in self.providers if each.parent is None]
-        roots: dict[str, int | None] = {}
-        while generation:
-            rows = (
-                {
-                    "uuid": cloud.uuid_of(each.name),
-                    "name": each.name,
-                    "generation": 0,
-                    "parent_provider_id": each.parent and self._ids[each.parent],
-                    "root_provider_id": each.parent and roots[each.parent],
-                }
-                for each in generation
-            )
-            self._insert(table, rows)
-            self._ids |= _ids(
-                self._connection, table.name, (p.name for p in generation)
-            )
-            for each in generation:
-                above = each.parent and roots[each.parent]
-                roots[each.name] = above or self._ids[each.name]
-            names = {each.name for each in generation}
-            generation = [each for each in self.providers if each.parent in names]
-        is_root = table.root_provider_id.is_(None)
-        self._connection.execute(
-            sa.update(table).where(is_root).values(root_provider_id=table.id)
+    def _rows_of_provider(self, provider: cloud.PlannedProvider) -> Iterator[Row]:
+        key = self.ids[provider.name] = len(self.ids) + 1
+        parent = self.ids[provider.parent] if provider.parent else None
+        self._roots[key] = self._roots[parent] if parent else key
+        yield (
+            models.ResourceProvider,
+            {
+                "id": key,
+                "uuid": cloud.uuid_of(provider.name),
+                "name": provider.name,
+                "generation": 0,
+                "parent_provider_id": parent,
+                "root_provider_id": self._roots[key],
+            },
         )
+        of_it = {"resource_provider_id": key}
+        for name, inventory in provider.inventories.items():
+            amounts = {
+                "resource_class_id": self._classes[name],
+                "total": inventory.total,
+                "reserved": inventory.reserved,
+                "min_unit": 1,
+                "max_unit": inventory.total,
+                "step_size": 1,
+                "allocation_ratio": inventory.ratio,
+            }
+            yield models.Inventory, of_it | amounts
+        for name in provider.traits:
+            yield models.ResourceProviderTrait, of_it | {"trait_id": self._traits[name]}
+        for name in provider.aggregates:
+            aggregate = {"aggregate_id": self._aggregates[cloud.uuid_of(name)]}
+            yield models.ResourceProviderAggregate, of_it | aggregate
 
-    def _plant_inventories(self) -> None:
-        if resource_class.find_by_name(self._connection, cloud.UNUSED_CLASS) is None:
-            resource_class.create(self._connection, cloud.UNUSED_CLASS)
-        class_ids = self._class_ids()
-        self._begin("inventories", (each.inventories for each in self.providers))
-        self._insert(
-            models.Inventory,
-            (
-                {
-                    "resource_provider_id": self._ids[provider.name],
-                    "resource_class_id": class_ids[name],
-                    "total": inventory.total,
-                    "reserved": inventory.reserved,
-                    "min_unit": 1,
-                    "max_unit": inventory.total,
-                    "step_size": 1,
-                    "allocation_ratio": inventory.ratio,
-                }
-                for provider in self.providers
-                for name, inventory in provider.inventories.items()
-            ),
-        )
-
-    def _begin(self, what: str, rows: Iterable[Sized]) -> None:
-        self._report.begin(f"storing {what}", sum(map(len, rows)))
-
-    def _class_ids(self) -> dict[str, int]:
-        names = {name for each in self.providers for name in each.inventories}
-        return resource_class.ids_by_name(self._connection, names)
-
-    def _plant_traits(self) -> None:
-        own = [{"name": name} for name in cloud.TRAITS]
-        storage.insert_missing(self._connection, models.Trait, own)
-        names = {name for each in self.providers for name in each.traits}
-        ids = trait.ids_by_name(self._connection, names)
-        self._begin("traits", (each.traits for each in self.providers))
-        self._insert(
-            models.ResourceProviderTrait,
-            (
-                {
-                    "resource_provider_id": self._ids[provider.name],
-                    "trait_id": ids[name],
-                }
-                for provider in self.providers
-                for name in provider.traits
-            ),
-        )
-
-    def _plant_aggregates(self, names: Sequence[str]) -> None:
-        uuids = {name: cloud.uuid_of(name) for name in names}
-        table = models.Aggregate
-        rows = [{"uuid": each} for each in uuids.values()]
-        storage.insert_missing(self._connection, table, rows)
-        ids = _ids(self._connection, table.uuid, uuids.values())
-        self._begin("aggregates", (each.aggregates for each in self.providers))
-        self._insert(
-            models.ResourceProviderAggregate,
-            (
-                {
-                    "resource_provider_id": self._ids[provider.name],
-                    "aggregate_id": ids[uuids[name]],
-                }
-                for provider in self.providers
-                for name in provider.aggregates
-            ),
-        )
-
-    def _plant_consumers(self) -> None:
-        projects = self._ensure(models.Project.external_id, cloud.PROJECTS)
-        users = self._ensure(models.User.external_id, [cloud.USER])
-        names = {each.type for each in self._consumers}
-        types = self._ensure(models.ConsumerType.name, sorted(names))
-        now = clock.now()
-        self._report.begin("storing consumers", len(self._consumers))
-        self._insert(
+    def _rows_of_consumer(self, consumer: cloud.PlannedConsumer) -> Iterator[Row]:
+        uuid = cloud.uuid_of(consumer.name)
+        yield (
             models.Consumer,
-            (
-                {
-                    "uuid": cloud.uuid_of(each.name),
-                    "project_id": projects[each.project],
-                    "user_id": users[cloud.USER],
-                    "generation": 1,
-                    "consumer_type_id": types[each.type],
-                    "created_at": now - datetime.timedelta(days=each.days),
-                }
-                for each in self._consumers
-            ),
+            {
+                "uuid": uuid,
+                "project_id": self._projects[consumer.project],
+                "user_id": self._users[cloud.USER],
+                "generation": 1,
+                "consumer_type_id": self._types[consumer.type],
+                "created_at": self._now - datetime.timedelta(days=consumer.days),
+            },
         )
-
-    def _ensure(self, column: Any, names: Collection[str]) -> dict[str, int]:
-        rows = [{column.key: name} for name in names]
-        storage.insert_missing(self._connection, column.class_, rows)
-        return _ids(self._connection, column, names)
-
-    def _plant_allocations(self) -> None:
-        class_ids = self._class_ids()
-        self._begin(
-            "allocations",
-            (amounts for each in self._consumers for amounts in each.claims.values()),
-        )
-        self._insert(
-            models.Allocation,
-            (
-                {
-                    "resource_provider_id": self._ids[provider],
-                    "resource_class_id": class_ids[name],
-                    "consumer_id": cloud.uuid_of(consumer.name),
-                    "used": amount,
-                }
-                for consumer in self._consumers
-                for provider, amounts in consumer.claims.items()
-                for name, amount in amounts.items()
-            ),
-        )
+        for provider, amounts in consumer.claims.items():
+            for name, amount in amounts.items():
+                yield (
+                    models.Allocation,
+                    {
+                        "resource_provider_id": self.ids[provider],
+                        "resource_class_id": self._classes[name],
+                        "consumer_id": uuid,
+                        "used": amount,
+                    },
+                )
 
 
-def _ids(
+def _ensure(
     connection: sa.Connection, column: Any, names: Iterable[str]
 ) -> dict[str, int]:
-    """Return the ids of rows, keyed by the value of a column."""
-    table = column.class_
-    return {
-        name: key
-        for chunk in storage.chunks(names)
-        for name, key in connection.execute(
-            sa.select(column, table.id).where(column.in_(chunk))
-        )
-    }
+    """Add the names that a table lacks, and return the ids of all that it has."""
+    rows = [{column.key: name} for name in names]
+    storage.insert_missing(connection, column.class_, rows)
+    query = sa.select(column, column.class_.id)
+    return dict(connection.execute(query).tuples().all())
 
 
 def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int:
@@ -268,11 +176,7 @@ def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int
     _remove_allocations(connection, ids, report)
     report.begin("removing resource providers")
     provider = models.ResourceProvider
-    for table in (
-        models.Inventory,
-        models.ResourceProviderTrait,
-        models.ResourceProviderAggregate,
-    ):
+    for table in resource_provider.BELONGINGS:
         _delete(connection, table.resource_provider_id, ids)
     for chunk in storage.chunks(ids):
         # Some databases check foreign keys row by row when they delete several.
@@ -304,13 +208,10 @@ def _planted(connection: sa.Connection) -> list[int]:
 
 def _check_is_alone(connection: sa.Connection, ids: Collection[int]) -> None:
     provider = models.ResourceProvider
+    known = set(ids)
+    children = sa.select(provider.id, provider.name).order_by(provider.id)
     for chunk in storage.chunks(ids):
-        query = (
-            sa.select(provider.id, provider.name)
-            .where(provider.parent_provider_id.in_(chunk))
-            .order_by(provider.id)
-        )
-        known = set(ids)
+        query = children.where(provider.parent_provider_id.in_(chunk))
         for key, name in connection.execute(query):
             if key not in known:
                 raise errors.Conflict(
@@ -346,57 +247,23 @@ def _delete(connection: sa.Connection, column: Any, values: Iterable[Any]) -> No
 
 def _remove_names(connection: sa.Connection) -> None:
     """Delete the names that only the cloud had, unless something else uses them now."""
-    member = models.ResourceProviderAggregate
-    _delete_unused(
-        connection,
-        models.Aggregate.uuid,
-        _aggregates(connection),
-        sa.exists().where(member.aggregate_id == models.Aggregate.id),
+    # There are no more aggregates of a cloud of any size than there are aggregates.
+    most = connection.scalar(sa.select(sa.func.count(models.Aggregate.id))) or 0
+    aggregates = cloud.list_aggregates(most * cloud.HOSTS_IN_A_RACK)
+    member, has_trait = models.ResourceProviderAggregate, models.ResourceProviderTrait
+    of_names: Sequence[tuple[Any, Iterable[str], Any]] = (
+        (models.Aggregate.uuid, map(cloud.uuid_of, aggregates), member.aggregate_id),
+        (models.Trait.name, cloud.TRAITS, has_trait.trait_id),
+        (
+            models.ResourceClass.name,
+            [cloud.UNUSED_CLASS],
+            models.Inventory.resource_class_id,
+        ),
+        (models.Project.external_id, cloud.PROJECTS, models.Consumer.project_id),
+        (models.User.external_id, [cloud.USER], models.Consumer.user_id),
     )
-    has_trait = models.ResourceProviderTrait
-    _delete_unused(
-        connection,
-        models.Trait.name,
-        cloud.TRAITS,
-        sa.exists().where(has_trait.trait_id == models.Trait.id),
-    )
-    inventory = models.Inventory
-    _delete_unused(
-        connection,
-        models.ResourceClass.name,
-        [cloud.UNUSED_CLASS],
-        sa.exists().where(inventory.resource_class_id == models.ResourceClass.id),
-    )
-    consumer = models.Consumer
-    _delete_unused(
-        connection,
-        models.Project.external_id,
-        cloud.PROJECTS,
-        sa.exists().where(consumer.project_id == models.Project.id),
-    )
-    _delete_unused(
-        connection,
-        models.User.external_id,
-        [cloud.USER],
-        sa.exists().where(consumer.user_id == models.User.id),
-    )
-
-
-def _aggregates(connection: sa.Connection) -> Iterator[str]:
-    """Yield the UUIDs of aggregates that a cloud of any size can have."""
-    most = connection.scalar(sa.select(sa.func.count()).select_from(models.Aggregate))
-    yield from map(
-        cloud.uuid_of, cloud.list_aggregates((most or 0) * cloud.HOSTS_IN_A_RACK)
-    )
-
-
-def _delete_unused(
-    connection: sa.Connection,
-    column: Any,
-    names: Iterable[str],
-    used: sa.ColumnElement[bool],
-) -> None:
-    for chunk in storage.chunks(names):
-        connection.execute(
-            sa.delete(column.class_).where(column.in_(chunk)).where(~used)
-        )
+    for column, names, reference in of_names:
+        is_used = sa.exists().where(reference == column.class_.id)
+        for chunk in storage.chunks(names):
+            unused = sa.delete(column.class_).where(column.in_(chunk), ~is_used)
+            connection.execute(unused)

@@ -34,7 +34,7 @@ LARGER = {
 }
 # Names that two public classes of one package have still.
 NAMESAKES = {
-    "placement": {"Consumer", "Packing"},
+    "placement": {"Packing"},
 }
 
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.Assert)
