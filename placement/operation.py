@@ -9,7 +9,6 @@ from placement.forest.cache import CachedForest
 from placement.forest.checkpoint import Checkpoint
 from placement.forest.forest import Forest
 from placement.forest.part import Part
-from placement.forest.project_usage import ProjectUsages
 from placement.model.resource_provider import ResourceProvider
 from placement.model.tree import Provider
 from placement.objects import resource_provider
@@ -38,7 +37,6 @@ class Context:
 
     settings: conf.Settings
     forest_cache: CachedForest | None
-    project_usages: ProjectUsages
     placings: Gathering[Any, Any]
     journal: Keeper | None = None
     explaining: ThreadLimit = dataclasses.field(
@@ -52,7 +50,7 @@ def context_of(
     settings: conf.Settings, forest_cache: CachedForest | None = None
 ) -> Context:
     """Return the context of a service that keeps the forest, if it has a cache."""
-    return Context(settings, forest_cache, ProjectUsages(forest_cache), Gathering())
+    return Context(settings, forest_cache, Gathering())
 
 
 class Call(operation.Call[S, Context]):

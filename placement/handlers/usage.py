@@ -1,7 +1,7 @@
 """Usages, of a provider and of a project."""
 
 from placement.model.usage import total
-from placement.objects import clock
+from placement.objects import clock, usage
 from placement.operation import Call
 from placement.schemas import usage as wire
 from placement_foundation.http.operation import Connection, Reply, reading
@@ -19,9 +19,7 @@ def list_provider_usages(call: Call[None]) -> Reply:
 def list_usages(call: Call[None], connection: Connection) -> Reply:
     """Show what a project uses, by the types of its consumers."""
     owner: wire.UsageQuery = call.query
-    usages = call.context.project_usages.by_consumer_type(
-        connection, owner.project_id, owner.user_id
-    )
+    usages = usage.by_consumer_type(connection, owner.project_id, owner.user_id)
     if owner.consumer_type == wire.ALL_TYPES and usages:
         usages = {wire.ALL_TYPES: total(usages.values())}
     elif owner.consumer_type is not None:

@@ -1,8 +1,8 @@
 """Usages: sums of allocations, in units of their resource classes."""
 
 import functools
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,7 +20,7 @@ def by_consumer_type(
 
     Consumers without a type are under ``UNKNOWN_TYPE``.
     """
-    owner = find_owner(connection, project_id, user_id)
+    owner = _find_owner(connection, project_id, user_id)
     if owner is None:
         return {}
     rows = connection.execute(_count_consumers(user_id is not None), owner)
@@ -36,7 +36,7 @@ def by_consumer_type(
     return {kind: Usage(counts[kind], amounts[kind]) for kind in sorted(counts)}
 
 
-def find_owner(
+def _find_owner(
     connection: sa.Connection, project_id: str, user_id: str | None
 ) -> dict[str, int] | None:
     """Return the ids of a project, and of a user if given; None if one is unknown."""
@@ -54,7 +54,7 @@ def find_owner(
     return {**owner, "user": users[user_id]} if users else None
 
 
-def owned(by_user: bool) -> sa.ColumnElement[bool]:
+def _owned(by_user: bool) -> sa.ColumnElement[bool]:
     """Return the condition for consumers of a project, or of a user in it.
 
     The ids are parameters of the statement: ``project`` and ``user``.
@@ -63,72 +63,6 @@ def owned(by_user: bool) -> sa.ColumnElement[bool]:
     if not by_user:
         return owned
     return owned & (models.Consumer.user_id == sa.bindparam("user"))
-
-
-class Used(NamedTuple):
-    """An allocation: in which tree, by a consumer of which type, how much."""
-
-    root_id: int | None
-    kind: str
-    consumer_id: int
-    class_id: int
-    used: int
-
-
-def load_allocations(
-    connection: sa.Connection,
-    owner: Mapping[str, int],
-    root_ids: Collection[int] | None,
-    most: int,
-) -> list[Used] | None:
-    """Return the allocations of an owner; None if there are too many to read.
-
-    :param owner: as ``find_owner`` returns it
-    :param root_ids: of which trees; None means all
-    :param most: how many are read, those of other owners in these trees included
-    """
-    query = _list_allocations("user" in owner, root_ids is not None)
-    parameters = {**owner, "root_ids": sorted(root_ids or ()), "most": most + 1}
-    rows = connection.execute(query, parameters).all()
-    if len(rows) > most:
-        return None
-    return [Used._make(row) for row in rows if row.consumer_id is not None]
-
-
-@functools.cache
-def _list_allocations(by_user: bool, of_trees: bool) -> sa.Select[*tuple[Any, ...]]:
-    """Return the query for allocations of an owner.
-
-    Those of trees include other owners' allocations, without a consumer: they are few,
-    so the database must not first look for all that the owner has.
-    """
-    row, taken = models.Consumer, models.Allocation
-    root_id = models.ResourceProvider.root_provider_id
-    taken_from = models.ResourceProvider.id == taken.resource_provider_id
-    columns = (taken.consumer_id, taken.resource_class_id, taken.used)
-    most = sa.bindparam("most", type_=sa.Integer)
-    listed = sa.select(root_id, *columns).select_from(taken)
-    if of_trees:
-        listed = listed.join(models.ResourceProvider, taken_from).limit(most)
-        listed = listed.where(root_id.in_(sa.bindparam("root_ids", expanding=True)))
-    else:
-        listed = listed.outerjoin(models.ResourceProvider, taken_from)
-    held = listed.subquery()
-    kind = sa.func.coalesce(models.ConsumerType.name, UNKNOWN_TYPE)
-    own = (row.uuid == held.c.consumer_id) & owned(by_user)
-    return (
-        sa.select(
-            held.c.root_provider_id,
-            kind,
-            row.id.label("consumer_id"),
-            held.c.resource_class_id,
-            held.c.used,
-        )
-        .select_from(held)
-        .join(row, own, isouter=of_trees)
-        .outerjoin(models.ConsumerType, models.ConsumerType.id == row.consumer_type_id)
-        .limit(most)
-    )
 
 
 @functools.cache
@@ -142,7 +76,7 @@ def _count_consumers(by_user: bool) -> sa.Select[*tuple[Any, ...]]:
     uses = sa.exists(1).where(models.Allocation.consumer_id == row.uuid)
     counted = (
         sa.select(row.consumer_type_id, sa.func.count().label("count"))
-        .where(owned(by_user), uses)
+        .where(_owned(by_user), uses)
         .group_by(row.consumer_type_id)
         .subquery()
     )
@@ -173,7 +107,7 @@ def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
         )
         .select_from(row)
         .join(taken, taken.consumer_id == row.uuid)
-        .where(owned(by_user))
+        .where(_owned(by_user))
         .group_by(*types, taken.resource_class_id)
         .subquery()
     )

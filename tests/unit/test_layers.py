@@ -93,7 +93,6 @@ INNER = {
         {"candidate_query", "fleet", "name", "providers"},
     ],
     PACKAGE / "forest": [
-        {"project_usage"},
         {"cache"},
         {"checkpoint"},
         {"fingerprint", "loading"},
