@@ -29,7 +29,6 @@ from placement_foundation.http import (
     monitoring,
     page,
     refusal,
-    spool,
     thread_limit,
 )
 from placement_foundation.http.application import Application, Service
@@ -209,7 +208,6 @@ def _assemble(
         context,
         enforcer,
         config.placement.max_heavy_requests,
-        config.placement.max_stored_replies * spool.MEBIBYTE,
     )
     if chores:
         application = Chores(application, chores)

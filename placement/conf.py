@@ -110,15 +110,6 @@ PLACEMENT_OPTIONS = [
         "503: they compute without a pause, and claims and allocation candidates share "
         "the interpreter of the process with them.",
     ),
-    cfg.IntOpt(
-        "max_stored_replies",
-        default=512,
-        min=1,
-        help="How many MiB of replies about the fleet each process stores, in the "
-        "directory for temporary files (TMPDIR), until their clients have read them. "
-        "So a client that takes its time holds neither a transaction nor memory. What "
-        "does not fit is refused with 503.",
-    ),
     cfg.BoolOpt(
         "keep_forest",
         default=True,

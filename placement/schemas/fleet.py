@@ -185,10 +185,6 @@ class Fleet:
     cursor: str | None = None
     numbers_repeats: bool = False
 
-    def close(self) -> None:
-        """Stop reading."""
-        self.members.close()
-
 
 def parse(pairs: Pairs) -> FleetQuery:
     """Return what a query asks for.

@@ -1,19 +1,23 @@
 """The answer to a request: a reply in the form that the caller prefers."""
 
+import contextlib
+import tempfile
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any
+from wsgiref.util import FileWrapper
 
 import webob
+from oslo_log import log
 from webob import datetime_utils
 
+from placement_foundation import errors
 from placement_foundation.http import (
     address,
     entity_tag,
     json_text,
     query_string,
-    spool,
     stream,
 )
 from placement_foundation.http.operation import Operation, Renderer, Reply
@@ -21,17 +25,20 @@ from placement_foundation.http.schema import View
 from placement_foundation.http.version import Version
 from placement_foundation.observing import telemetry
 
+LOG = log.getLogger(__name__)
+
 JSON = "application/json"
 # JSON documents, one per line.
 LINES = "application/x-ndjson"
 GZIP = "gzip"
+# How much of a file is read at once, if the server does not send it by itself.
+CHUNK = 1 << 16
 
 
 class Answer:
     """Renders the reply to a request.
 
     :param release: of the service
-    :param store: where large replies are until their clients have read them
     """
 
     def __init__(
@@ -40,12 +47,10 @@ class Answer:
         operation: Operation,
         version: Version,
         release: str,
-        store: spool.Spool,
     ) -> None:
         self._request = request
         self._operation = operation
         self._version = version
-        self._spool = store
         self.tags = entity_tag.Tags(request, version, release)
 
     @telemetry.timed("rendering")
@@ -82,7 +87,7 @@ class Answer:
 
     @telemetry.timed("rendering")
     def store(self, reply: Reply) -> webob.Response:
-        """Return the response with a large reply, which is stored until it is sent.
+        """Return the response with a large reply, which is sent from a file.
 
         Its value may still be read from the database while it is rendered.
 
@@ -102,15 +107,11 @@ class Answer:
         if _prefers(self._request.accept_encoding, [GZIP, "identity"], GZIP):
             chunks = stream.compress(chunks)
             response.content_encoding = GZIP
-        close = getattr(reply.value, "close", None)
-        try:
-            stored = self._spool.store(chunks)
-        finally:
-            # Before the transaction ends, it must no longer be read from the database.
-            if close:
-                close()
-        response.app_iter = stored
-        response.content_length = stored.size
+        file = _write(chunks)
+        response.content_length = file.tell()
+        file.seek(0)
+        wrapper = self._request.environ.get("wsgi.file_wrapper", FileWrapper)
+        response.app_iter = wrapper(file, CHUNK)
         return self.tags.add(response, reply)
 
     def _status(self, reply: Reply) -> int:
@@ -142,6 +143,23 @@ class Answer:
         if media_type == LINES:
             return list(stream.lines(document, json_text.encode))
         return [json_text.encode(document)]
+
+
+def _write(chunks: Iterator[bytes]) -> IO[bytes]:
+    """Return a temporary file with the parts of a reply.
+
+    :raises Busy: the disk is full, or cannot be written
+    """
+    try:
+        with contextlib.ExitStack() as unless_written:
+            file = unless_written.enter_context(tempfile.TemporaryFile())
+            file.writelines(chunks)
+            file.flush()
+            unless_written.pop_all()
+    except OSError as exc:
+        LOG.warning("a reply cannot be stored in %s: %s", tempfile.gettempdir(), exc)
+        raise errors.Busy("This reply does not fit on disk. Please retry later.") from exc
+    return file
 
 
 def offers_of(operation: Operation) -> list[str]:

@@ -22,7 +22,6 @@ from placement_foundation.http import (
     policy,
     query_string,
     schema,
-    spool,
 )
 from placement_foundation.http.answer import JSON, Answer, offers_of
 from placement_foundation.http.operation import Call, Deviation, Handler, Operation
@@ -93,8 +92,6 @@ class Application:
     :param given: what its handlers get as the ``context`` of each call
     :param most_heavy: how many heavy requests it may answer at a time: their threads
         compute without a pause, and share the interpreter with those of claims
-    :param most_stored: how many bytes of large replies it may store on disk until their
-        clients have read them
     """
 
     def __init__(
@@ -104,9 +101,7 @@ class Application:
         given: Any,
         enforcer: policy.Enforcer,
         most_heavy: int = 1,
-        most_stored: int = 512 * spool.MEBIBYTE,
     ) -> None:
-        self._spool = spool.Spool(most_stored)
         self._heavy = threading.BoundedSemaphore(most_heavy)
         self._service = service
         self._database = database
@@ -220,7 +215,7 @@ class Application:
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
-        answer = Answer(request, operation, version, self._service.release, self._spool)
+        answer = Answer(request, operation, version, self._service.release)
         with self._turn(asked):
             with telemetry.outcome(operation.counted):
                 call = self._call(

@@ -20,7 +20,7 @@ from placement.objects import holding
 from placement.questions import fleet
 from placement.schemas import fleet as wire
 from placement_foundation.database.storage import Database
-from placement_foundation.http import spool
+from placement_foundation.http import answer as answering
 from tests import settings
 from tests.client import Client, new_uuid
 from tests.statements import statements
@@ -330,7 +330,7 @@ def test_a_slow_reader_holds_no_connection(
     body = ask_slowly(application, media_type)
     assert pool.checkedout() == 0
     first = next(iter(body))
-    assert len(first) <= spool.CHUNK
+    assert len(first) <= answering.CHUNK
     assert pool.checkedout() == 0
     body.close()
 
@@ -355,22 +355,6 @@ def test_slow_readers_hold_up_no_claims(database: Database) -> None:
     # Each is of the moment of its request.
     assert len(bodies) == 1
     assert Client(application).usages(host)["VCPU"] == 40
-
-
-def test_what_does_not_fit_on_disk_is_refused(database: Database) -> None:
-    options = {
-        ("placement", "max_stored_replies"): 1,
-        ("placement", "max_heavy_requests"): 10,
-    }
-    application = app.build(settings.make_config(options), database)
-    client = Client(application)
-    cloud.plant(database, cloud.flat(300))
-    waiting = ask_slowly(application, "application/x-ndjson")
-    answer = client.call("GET", f"/ledger/v1/fleet?fields={EVERYTHING}")
-    assert (answer.status, answer.code) == (503, "placement.busy")
-    assert client.call("GET", "/ledger/v1/fleet?fields=").status == 200
-    waiting.close()
-    assert client.call("GET", f"/ledger/v1/fleet?fields={EVERYTHING}").status == 200
 
 
 def test_a_full_disk_is_no_fault_of_the_client(

@@ -126,7 +126,7 @@ INNER = {
         {"query_string", "json_text"},
         {"schema"},
         {"health"},
-        {"page", "router", "spool", "stream", "thread_limit", "version"},
+        {"page", "router", "stream", "thread_limit", "version"},
         {"address", "quotation"},
     ],
     FOUNDATION / "database": [
