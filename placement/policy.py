@@ -1,8 +1,5 @@
 """Who may do what: the rules and their defaults."""
 
-import time
-from collections.abc import Callable
-
 from oslo_config import cfg
 from oslo_policy import policy
 
@@ -122,15 +119,12 @@ def list_rules() -> list[policy.RuleDefault]:
     return [*BASE_RULES, *operations]
 
 
-def make_enforcer(
-    config: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic
-) -> Enforcer:
+def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
     """Return the enforcer of the default rules and the operator's overrides.
 
-    :param clock: returns the time, in seconds
     :raises Exception: a policy file cannot be used
     """
-    return enforcement.make_enforcer(config, list_rules(), clock)
+    return Enforcer(config, list_rules())
 
 
 def get_enforcer() -> policy.Enforcer:

@@ -98,4 +98,4 @@ def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:
 
     :raises Exception: a policy file cannot be parsed
     """
-    return enforcement.make_enforcer(config, list_rules())
+    return Enforcer(config, list_rules())

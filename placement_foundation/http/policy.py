@@ -6,9 +6,8 @@ import logging
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
@@ -23,14 +22,6 @@ LOG = log.getLogger(__name__)
 PROJECT_SCOPE = ["project"]
 
 
-# The state of the files and directories that exist, by path: time of change, inode and
-# size.
-Seen: TypeAlias = dict[str, tuple[int, int, int] | None]
-
-
-# How often policy files are searched for, in seconds. It takes ten times as long as to
-# look whether there is a change where they are or would be, which each check does.
-SEARCH_EVERY = 1
 # How the checks that are always and never true are written.
 ALWAYS_OR_NEVER = ("@", "!")
 # How many answers are remembered: one for each rule and set of roles that asks.
@@ -93,27 +84,21 @@ def _is_of_roles(check: Any, rules: Mapping[str, Any]) -> bool:
 class Enforcer:
     """Decides by the rules. Policy files are read again when they change.
 
-    A file that is changed, removed or new counts at once.
-    New rules replace the old ones when all of them have been read. As long as a file
-    cannot be used, the old rules stay in force.
+    A file that is changed, removed or new counts at once. New rules replace the old
+    ones when all of them have been read. As long as a file cannot be used, the old
+    rules stay in force.
 
-    :param clock: returns the time, in seconds
     :raises Exception: a file cannot be used
     """
 
     def __init__(
-        self,
-        config: cfg.ConfigOpts,
-        rules: Sequence[policy.RuleDefault],
-        clock: Callable[[], float] = time.monotonic,
+        self, config: cfg.ConfigOpts, rules: Sequence[policy.RuleDefault]
     ) -> None:
         self._config = config
         self._rules = rules
         self._loading = threading.Lock()
-        self._clock = clock
-        self._next_search = clock() + SEARCH_EVERY
-        self._seen = _search(config)
-        self._vacant = _list_vacant(config)
+        self._watched = _list_paths(config)
+        self._seen = _look(self._watched)
         self._loaded = Rules(load(config, rules))
 
     def authorize(
@@ -124,84 +109,54 @@ class Enforcer:
         :raises policy.PolicyNotAuthorized: the rule does not allow it
         :raises policy.InvalidScope: the caller's token has another scope
         """
-        self._current().authorize(rule, target, context)
-
-    def _current(self) -> Rules:
-        now = self._clock()
-        if (
-            now < self._next_search
-            and _is_unchanged(self._seen)
-            and not _is_any_taken(self._vacant)
-        ):
-            return self._loaded
-        self._next_search = now + SEARCH_EVERY
-        vacant, seen = _list_vacant(self._config), _search(self._config)
-        if seen == self._seen:
-            self._vacant = vacant
         # A request that comes while another reads the files gets the old rules.
-        elif self._loading.acquire(blocking=False):
+        if _look(self._watched) != self._seen and self._loading.acquire(blocking=False):
             try:
-                self._loaded = Rules(load(self._config, self._rules))
-            except Exception as exc:
-                LOG.error(
-                    "The policy cannot be used; the old rules stay in force: %s",
-                    " ".join(str(exc).split()),
-                )
+                self._load_again()
             finally:
-                self._vacant, self._seen = vacant, seen
                 self._loading.release()
-        return self._loaded
+        self._loaded.authorize(rule, target, context)
+
+    def _load_again(self) -> None:
+        self._watched = _list_paths(self._config)
+        # What changes while the files are read is seen by the next request.
+        self._seen = _look(self._watched)
+        try:
+            self._loaded = Rules(load(self._config, self._rules))
+        except Exception as exc:
+            LOG.error(
+                "The policy cannot be used; the old rules stay in force: %s",
+                " ".join(str(exc).split()),
+            )
 
 
-def _is_unchanged(seen: Seen) -> bool:
-    """Return whether the files are as they were, and none is new in a directory."""
-    return all(_status(path) == status for path, status in seen.items())
-
-
-def _is_any_taken(vacant: Sequence[str]) -> bool:
-    """Return whether there is a file now where there was none."""
-    # Each request looks at all, and to ask for the status of none takes twice as long.
-    return any(os.access(path, os.F_OK) for path in vacant)
-
-
-def _list_vacant(config: cfg.ConfigOpts) -> list[str]:
-    """Return the paths at which a new file would be found before any that there is."""
+def _list_paths(config: cfg.ConfigOpts) -> list[str]:
+    """Return where policy files and directories are, or would be found if new."""
     directories = [
         *config.config_dirs,
-        *(os.path.dirname(file) for file in reversed(config.config_file)),
+        *map(os.path.dirname, config.config_file),
         *(f"~/.{config.project}", "~", f"/etc/{config.project}", "/etc"),
     ]
-    vacant: dict[str, None] = {}
+    paths = []
     for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
-        for directory in directories:
-            place = os.path.abspath(os.path.expanduser(directory))
-            path = os.path.join(place, name)
-            if os.path.exists(path):
-                break
-            vacant[path] = None
-    return list(vacant)
-
-
-def _search(config: cfg.ConfigOpts) -> Seen:
-    """Return the state of the policy files, wherever they may be."""
-    seen: Seen = {}
-    for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
+        places = [os.path.join(os.path.expanduser(each), name) for each in directories]
         found = config.find_file(name)
-        if found:
-            seen[found] = _status(found)
+        paths += [*places, *([found] if found else [])]
+        if found and os.path.isdir(found):
+            paths += [os.path.join(found, file) for file in os.listdir(found)]
+    return list(dict.fromkeys(map(os.path.abspath, paths)))
+
+
+def _look(paths: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return what tells the versions of the files apart that exist of some."""
+    seen = []
+    # Each request looks at all, and to ask for the status of none takes twice as long.
+    for path in paths:
+        if os.access(path, os.F_OK):
             with contextlib.suppress(OSError):
-                inside = [f"{found}/{file}" for file in sorted(os.listdir(found))]
-                seen.update({path: _status(path) for path in inside})
+                status = os.stat(path)
+                seen.append((status.st_mtime_ns, status.st_ino, status.st_size))
     return seen
-
-
-def _status(path: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        # It has just been removed.
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def load(
@@ -273,19 +228,6 @@ def list_operation_rules(
         )
         for name, meaning in meanings.items()
     ]
-
-
-def make_enforcer(
-    config: cfg.ConfigOpts,
-    rules: Sequence[policy.RuleDefault],
-    clock: Callable[[], float] = time.monotonic,
-) -> Enforcer:
-    """Return the enforcer of the default rules and the operator's overrides.
-
-    :param clock: returns the time, in seconds
-    :raises Exception: a policy file cannot be used
-    """
-    return Enforcer(config, rules, clock)
 
 
 def authorize(

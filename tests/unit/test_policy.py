@@ -128,16 +128,12 @@ def test_a_refusal_is_logged_with_the_credentials_but_not_the_token(
 
 
 class Files:
-    """A policy file and directory, and what decides by them.
-
-    ``now`` is the time of what decides, in seconds. It stands still.
-    """
+    """A policy file and directory, and what decides by them."""
 
     def __init__(self, directory: Path) -> None:
         self.file = directory / "policy.yaml"
         self.directory = directory / "policy.d"
         self._clock = time.time() - 1000
-        self.now = 0.0
         self.overrides = {
             ("oslo_policy", "policy_file"): str(self.file),
             ("oslo_policy", "policy_dirs"): [str(self.directory)],
@@ -153,9 +149,7 @@ class Files:
 
     def enforcer(self) -> Enforcer:
         """Return what decides."""
-        return policy.make_enforcer(
-            settings.make_config(self.overrides), lambda: self.now
-        )
+        return policy.make_enforcer(settings.make_config(self.overrides))
 
 
 @pytest.fixture
@@ -273,7 +267,7 @@ def test_a_new_file_counts_at_once_in_each_place_that_is_searched(
     files.write(given, "")
     config = settings.make_config({("oslo_policy", "policy_file"): "new-rules.yaml"})
     config(["--config-file", str(given)], project=conf.PROJECT)
-    decides = policy.make_enforcer(config, lambda: files.now)
+    decides = policy.make_enforcer(config)
     # The last one in which it is searched for first; each comes before the others.
     for number, place in enumerate((".", ".placement", "etc")):
         role = f"role{number}"
@@ -392,25 +386,6 @@ def test_the_tools_get_an_enforcer_of_their_own() -> None:
     }
 
 
-def test_files_are_searched_for_once_a_second(
-    files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files.write(files.file, f'"{LIST}": "role:admin"')
-    searches: list[float] = []
-    decides = files.enforcer()
-    search = enforcement._search
-
-    def note(config: Any) -> Any:
-        searches.append(files.now)
-        return search(config)
-
-    monkeypatch.setattr(enforcement, "_search", note)
-    for moment in (0.0, 0.9, 1.0, 1.5, 1.9, 2.0):
-        files.now = moment
-        assert admits(decides, asking("admin"), LIST)
-    assert searches == [1.0, 2.0]
-
-
 def count_checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that gets the name of each rule that the library checks."""
     checked: list[str] = []
@@ -447,14 +422,6 @@ def test_a_token_of_another_scope_gets_an_answer_of_its_own() -> None:
     decides = enforcer()
     assert admits(decides, asking("admin", project_id="own"), LIST)
     assert not admits(decides, asking("admin", system_scope="all"), LIST)
-
-
-def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enforcement, "MOST_REMEMBERED", 3)
-    decides = enforcer()
-    for number in range(10):
-        assert admits(decides, asking("admin", f"r{number}", project_id="own"), LIST)
-    assert len(decides._loaded._allowed) <= 3
 
 
 @pytest.mark.parametrize("by", ["variable", "argument"])
