@@ -33,6 +33,7 @@ LINES = "application/x-ndjson"
 GZIP = "gzip"
 # How much of a file is read at once, if the server does not send it by itself.
 CHUNK = 1 << 16
+FULL = "This reply does not fit on disk. Please retry later, or request less."
 
 
 class Answer:
@@ -158,7 +159,7 @@ def _write(chunks: Iterator[bytes]) -> IO[bytes]:
             unless_written.pop_all()
     except OSError as exc:
         LOG.warning("a reply cannot be stored in %s: %s", tempfile.gettempdir(), exc)
-        raise errors.Busy("This reply does not fit on disk. Please retry later.") from exc
+        raise errors.Busy(FULL) from exc
     return file
 
 

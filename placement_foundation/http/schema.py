@@ -9,10 +9,9 @@ import itertools
 import json
 import math
 import pprint
-import re
 import reprlib
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import fastjsonschema
@@ -34,6 +33,9 @@ LARGEST_SCHEMA = 2000
 BRIEF = reprlib.Repr()
 BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = quotation.QUOTED
 
+# The end of a string in a pattern of Python, whose ``$`` also matches before a newline.
+END = r"\Z"
+
 TEXT = {"type": "string"}
 TEXT_OR_NULL = {"type": ["string", "null"]}
 INTEGER = {"type": "integer"}
@@ -50,71 +52,6 @@ FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_uuid)
 
 
-def _pattern(
-    validator: Any, pattern: str, instance: object, schema: Json
-) -> Iterator[jsonschema.ValidationError]:
-    """Check a pattern whose ``$`` means the end, not the end or a last newline."""
-    if isinstance(instance, str) and not _matches(pattern, instance):
-        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-def _pattern_properties(
-    validator: Any, patterns: Mapping[str, Json], instance: object, schema: Json
-) -> Iterator[jsonschema.ValidationError]:
-    """Check the values whose keys match patterns of that kind."""
-    if isinstance(instance, dict):
-        for pattern, rule in patterns.items():
-            for key, value in instance.items():
-                if _matches(pattern, key):
-                    yield from validator.descend(value, rule, key, pattern)
-
-
-def _additional_properties(
-    validator: Any, allowed: Json, instance: object, schema: Json
-) -> Iterator[jsonschema.ValidationError]:
-    """Check keys by patterns of that kind, where only those that match are allowed."""
-    if allowed is not False or "patternProperties" not in schema:
-        yield from OTHERS(validator, allowed, instance, schema)
-    elif isinstance(instance, dict):
-        patterns = schema["patternProperties"]
-        others = [
-            key
-            for key in instance
-            if key not in schema.get("properties", {})
-            and not any(_matches(pattern, key) for pattern in patterns)
-        ]
-        if others:
-            do = "does" if len(others) == 1 else "do"
-            keys, regexes = _quoted(others), _quoted(patterns)
-            yield jsonschema.ValidationError(
-                f"{keys} {do} not match any of the regexes: {regexes}"
-            )
-
-
-def _quoted(strings: Iterable[str]) -> str:
-    return ", ".join(map(repr, sorted(strings)))
-
-
-def _matches(pattern: str, string: str) -> bool:
-    return re.search(_to_the_end(pattern), string) is not None
-
-
-@functools.cache
-def _to_the_end(pattern: str) -> str:
-    return pattern.replace("$", r"\Z")
-
-
-OTHERS = jsonschema.Draft202012Validator.VALIDATORS["additionalProperties"]
-Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator,
-    {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-    },
-)
-
-
 class Schema:
     """A JSON Schema, which must itself be right: for constants, a test sees to that.
 
@@ -129,8 +66,11 @@ class Schema:
         formats: jsonschema.FormatChecker = FORMATS,
     ) -> None:
         self.document = document
-        self._validator = Validator(document, format_checker=formats)
-        self._formats = formats
+        self._formats = {name: each for name, (each, _) in formats.checkers.items()}
+        self._strict = _strict(document, self._formats)
+        self._validator = jsonschema.Draft202012Validator(
+            self._strict, format_checker=formats
+        )
 
     def check(self, document: Json, complaint: str) -> None:
         """Check a document.
@@ -160,11 +100,8 @@ class Schema:
     @functools.cached_property
     def _accept(self) -> Callable[[Json], Json]:
         # It takes milliseconds, so it is not for the start of a program.
-        formats = {name: each for name, (each, _) in self._formats.checkers.items()}
         return fastjsonschema.compile(
-            _strict(self.document, formats),
-            formats=formats,
-            use_default=False,
+            self._strict, formats=self._formats, use_default=False
         )
 
     def fault(self, document: Json) -> jsonschema.ValidationError | None:
@@ -173,26 +110,37 @@ class Schema:
             return None
         # A large document may have millions of faults.
         faults = itertools.islice(self._validator.iter_errors(document), MOST_FAULTS)
-        return jsonschema.exceptions.best_match(faults)
+        worst = jsonschema.exceptions.best_match(faults)
+        if worst:
+            worst.message = _as_described(worst.message)
+        return worst
 
 
 def _strict(document: Json, formats: Container[str]) -> Json:
-    """Return a schema that means the same to others: see ``_pattern``, and formats."""
+    """Return a schema with known formats, where ``$`` does not match before a newline.
+
+    Its patterns are those of Python, not of JSON Schema.
+    """
     if isinstance(document, list | tuple):
         return [_strict(each, formats) for each in document]
     if not isinstance(document, Mapping):
         return document
     strict = {name: _strict(each, formats) for name, each in document.items()}
     if isinstance(strict.get("pattern"), str):
-        strict["pattern"] = _to_the_end(strict["pattern"])
+        strict["pattern"] = strict["pattern"].replace("$", END)
     if "patternProperties" in strict:
         patterns = strict["patternProperties"]
         strict["patternProperties"] = {
-            _to_the_end(pattern): value for pattern, value in patterns.items()
+            pattern.replace("$", END): value for pattern, value in patterns.items()
         }
     if isinstance(strict.get("format"), str) and strict["format"] not in formats:
         del strict["format"]
     return strict
+
+
+def _as_described(text: str) -> str:
+    """Return a text about a schema, with patterns as the description has them."""
+    return text.replace(repr(END)[1:-1], "$")
 
 
 def _tell(fault: jsonschema.ValidationError) -> str:
@@ -201,11 +149,11 @@ def _tell(fault: jsonschema.ValidationError) -> str:
     schema = textwrap.indent(pprint.pformat(fault.schema, sort_dicts=False), "    ")
     by = _place(list(fault.relative_schema_path)[:-1])
     at = _place(fault.absolute_path)
-    return (
+    broken = (
         f"{message}\n\nFailed validating {fault.validator!r} in schema{by}:\n"
         f"{quotation.cut(schema, LARGEST_SCHEMA)}\n\n"
-        f"On instance{at}:\n    {BRIEF.repr(fault.instance)}"
     )
+    return f"{_as_described(broken)}On instance{at}:\n    {BRIEF.repr(fault.instance)}"
 
 
 def _place(steps: Iterable[str | int]) -> str:
