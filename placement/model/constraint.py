@@ -10,7 +10,7 @@ together is decided in ``placement/search/rules.py``.
 # ruff: noqa: D102
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from placement.model.inventory import InventoryUsage
@@ -20,7 +20,6 @@ from placement.model.tree import Provider, Tree
 Value: TypeAlias = str | int | tuple[str, ...] | None
 # What is needed, or what is there, in the form for a document.
 Shown: TypeAlias = Any
-Trees: TypeAlias = Mapping[str, Tree]
 
 # How many groups are named.
 MOST_NAMED = 5
@@ -91,14 +90,9 @@ class Constraint:
     resource_class: str | None = None
 
     @classmethod
-    def each_of(
-        cls, asked: Any, suffix: str | None, trees: Trees
-    ) -> "Iterable[Constraint]":
-        """Return the constraints of the kind that a request or a group stands for.
-
-        :param trees: the trees by the UUIDs of their members
-        """
-        return [cls(suffix, name) for name in sorted(getattr(asked, cls.kind))]
+    def values_in(cls, asked: Any) -> Iterable[Value]:
+        """Return the values for each of which a request or a group has a constraint."""
+        return sorted(getattr(asked, cls.kind))
 
     @staticmethod
     def field_of(some: "Sequence[Constraint]") -> Any:
@@ -145,12 +139,13 @@ class Constraint:
         """Return it as a sentence without a full stop."""
         raise NotImplementedError
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
-        """Return what hosts that it keeps out lack, as a predicate.
-
-        :param classes: those that one provider would have to have
-        """
+    def lack(self, *, plural: bool) -> str:
+        """Return what hosts that it keeps out lack, as a predicate."""
         raise NotImplementedError
+
+    def lack_of_one(self) -> str:
+        """Return what one host lacks that it keeps out, whatever else is asked."""
+        return self.lack(plural=False)
 
     def thing(self) -> str:
         """Return what to do without if it is left out, if that is a thing."""
@@ -168,13 +163,10 @@ class Constraint:
         """Return the trees that may have a member that meets it, and maybe others."""
         return EVERYWHERE
 
-    def lacks(
-        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
-    ) -> bool:
+    def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         """Return whether a host lacks what it names.
 
         :param reach: the providers of the tree, and those that share with it
-        :param classes: those that one provider would have to have
         """
         return not any(map(self.meets, reach))
 
@@ -185,6 +177,21 @@ class Constraint:
     def missing(self, provider: Provider) -> float:
         """Return which part of an amount a provider does not have, from 0 to 1."""
         return 0.0
+
+    def remarks(self, hosts: Sequence[Sequence[InventoryUsage]]) -> list[str]:
+        """Return what hosts that it keeps out have instead, as phrases.
+
+        :param hosts: the inventories of each host that its amount is about
+        """
+        return []
+
+    def in_vain(self) -> str:
+        """Return the phrase for a name that nothing in the cloud has, if any."""
+        return ""
+
+    def instead_has(self, provider: Provider) -> str:
+        """Return what a provider that does not meet it has instead, in brackets."""
+        return ""
 
     def inventory_of(self, provider: Provider) -> InventoryUsage | None:
         """Return the inventory of a provider that its amount is about, if any."""
@@ -199,11 +206,8 @@ class _OneOf(Constraint):
     __slots__ = ()
 
     @classmethod
-    def each_of(
-        cls, asked: Any, suffix: str | None, trees: Trees
-    ) -> Iterable[Constraint]:
-        sets = getattr(asked, cls.kind)
-        return [cls(suffix, tuple(sorted(names))) for names in sets]
+    def values_in(cls, asked: Any) -> Iterable[Value]:
+        return [tuple(sorted(names)) for names in getattr(asked, cls.kind)]
 
     @staticmethod
     def field_of(some: Sequence[Constraint]) -> Any:
@@ -220,7 +224,7 @@ class RootRequired(Constraint):
     def text(self) -> str:
         return f"the host itself has {self.value}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return f"{_lack(plural)} {self.value}"
 
     def thing(self) -> str:
@@ -247,7 +251,7 @@ class TraitForbidden(Constraint):
     def text(self) -> str:
         return f"no provider that {self.serves} has {self.value}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return f"{_have(plural)} {self.value}, which is forbidden{self.group}"
 
     def instead(self) -> str:
@@ -259,9 +263,7 @@ class TraitForbidden(Constraint):
     def trees_in(self, index: TreeIndex) -> int:
         return ~(index.traits.get(str(self.value), 0) & index.single)
 
-    def lacks(
-        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
-    ) -> bool:
+    def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         return not all(map(self.meets, tree.members))
 
 
@@ -277,19 +279,28 @@ class RootForbidden(TraitForbidden):
         return f"the host itself does not have {self.value}"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class HasInventory(Constraint):
-    """``resources``: there is inventory of a class."""
+    """``resources``: there is inventory of a class.
 
-    __slots__ = ()
-    kind = "inventory"
-    is_testable = True
+    ``classes`` are those that one provider must have together with it.
+    """
+
+    kind: ClassVar[str] = "inventory"
+    is_testable: ClassVar[bool] = True
+
+    classes: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def text(self) -> str:
         return f"there is {self.thing()}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
-        provider = "provider with " if len(classes) > 1 else ""
+    def lack(self, *, plural: bool) -> str:
+        classes = [*self.classes, str(self.resource_class)]
+        provider = "provider with " if self.classes else ""
         return f"{_have(plural)} no {provider}{joined(classes)}{self.group}"
+
+    def lack_of_one(self) -> str:
+        return f"has no {self.thing()}"
 
     def thing(self) -> str:
         return f"{self.resource_class}{self.group}"
@@ -297,10 +308,9 @@ class HasInventory(Constraint):
     def meets(self, provider: Provider) -> bool:
         return self.resource_class in provider.inventories
 
-    def lacks(
-        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
-    ) -> bool:
-        return not any(each.inventories.keys() >= set(classes) for each in reach)
+    def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
+        classes = {*self.classes, self.resource_class}
+        return not any(each.inventories.keys() >= classes for each in reach)
 
     def missing(self, provider: Provider) -> float:
         return 1.0
@@ -324,15 +334,8 @@ class InTree(Constraint):
     root_uuid: str | None = None
 
     @classmethod
-    def each_of(
-        cls, asked: Any, suffix: str | None, trees: Trees
-    ) -> Iterable[Constraint]:
-        uuid = asked.in_tree
-        if uuid is None:
-            return ()
-        root_uuid = trees[uuid].root.uuid if uuid in trees else ""
-        matters = asked.resources or asked.relaxed or not root_uuid
-        return (cls(suffix, uuid, root_uuid=root_uuid if matters else None),)
+    def values_in(cls, asked: Any) -> Iterable[Value]:
+        return () if asked.in_tree is None else (asked.in_tree,)
 
     @staticmethod
     def field_of(some: Sequence[Constraint]) -> Any:
@@ -341,19 +344,20 @@ class InTree(Constraint):
     def text(self) -> str:
         return f"what {self.serves} is in the tree of {self.value}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         belong = "belong" if plural else "belongs"
         return f"{belong} to another tree than that of {self.value}{self.group}"
 
     def instead(self) -> str:
         return f"look at all hosts, not only that of {self.value}{self.group}"
 
+    def in_vain(self) -> str:
+        return "no provider has this UUID"
+
     def meets(self, provider: Provider) -> bool:
         return self.root_uuid in (None, provider.root_uuid)
 
-    def lacks(
-        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
-    ) -> bool:
+    def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         return not self.meets(tree.root)
 
     def has(self, provider: Provider) -> Shown:
@@ -371,7 +375,7 @@ class MemberOf(_OneOf):
     def text(self) -> str:
         return f"what {self.serves} is in aggregate {joined(self.names, 'or')}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         outside = f"aggregate {self.names[0]}"
         if len(self.names) > 1:
             outside = f"the {len(self.names)} aggregates that were named"
@@ -380,6 +384,9 @@ class MemberOf(_OneOf):
     def instead(self) -> str:
         named = "aggregate" if len(self.names) == 1 else "aggregates"
         return f"look outside {named} {joined(self.names)}{self.group}"
+
+    def in_vain(self) -> str:
+        return f"no provider is in {'it' if len(self.names) == 1 else 'any'}"
 
     def meets(self, provider: Provider) -> bool:
         return not provider.aggregates.isdisjoint(self.names)
@@ -403,7 +410,7 @@ class NotMemberOf(Constraint):
     def text(self) -> str:
         return f"what {self.serves} is not in aggregate {self.value}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return (
             f"{_are(plural)} in aggregate {self.value}, which is ruled out{self.group}"
         )
@@ -417,9 +424,7 @@ class NotMemberOf(Constraint):
     def trees_in(self, index: TreeIndex) -> int:
         return ~(index.aggregates.get(str(self.value), 0) & index.single)
 
-    def lacks(
-        self, tree: Tree, reach: Iterable[Provider], classes: Collection[str]
-    ) -> bool:
+    def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         return not self.meets(tree.root)
 
 
@@ -433,7 +438,7 @@ class TraitRequired(_OneOf):
     def text(self) -> str:
         return f"one provider that {self.serves} has {joined(self.names, 'or')}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         if self.suffix:
             return f"{_have(plural)} no provider with {self.thing()}"
         if len(self.names) == 1:
@@ -516,7 +521,7 @@ class Unit(_PartOfAmount):
     def text(self) -> str:
         return f"one consumer may have {self.said}{self.group}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         refuse = "refuse" if plural else "refuses"
         return f"{refuse} {self.said} to one consumer{self.group}"
 
@@ -528,6 +533,24 @@ class Unit(_PartOfAmount):
 
     def most_of(self, inventory: InventoryUsage) -> int:
         return inventory.max_unit
+
+    def remarks(self, hosts: Sequence[Sequence[InventoryUsage]]) -> list[str]:
+        inventories = [each for of_host in hosts for each in of_host]
+        most = max((each.max_unit for each in inventories), default=self.amount)
+        least = min((each.min_unit for each in inventories), default=self.amount)
+        if self.amount > most:
+            return [f"max_unit {most}"]
+        if self.amount < least:
+            return [f"min_unit {least}"]
+        steps = {each.step_size for each in inventories}
+        if len(steps) == 1 and self.amount % min(steps):
+            return [f"step_size {min(steps)}"]
+        return []
+
+    def instead_has(self, provider: Provider) -> str:
+        limits = self.has(provider) or {}
+        said = ", ".join(f"{name} {value}" for name, value in limits.items())
+        return f" ({said})" if said else ""
 
     def has(self, provider: Provider) -> Shown:
         inventory = self.inventory_of(provider)
@@ -545,7 +568,7 @@ class Room(_PartOfAmount):
         are = "is" if self.value == 1 else "are"
         return f"{self.said} {are} free on one provider{self.group}"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return f"{_have(plural)} less than {self.said} free on one provider{self.group}"
 
     def instead(self) -> str:
@@ -559,6 +582,26 @@ class Room(_PartOfAmount):
 
     def most_of(self, inventory: InventoryUsage) -> int:
         return inventory.free
+
+    def remarks(self, hosts: Sequence[Sequence[InventoryUsage]]) -> list[str]:
+        best = max((each for of_host in hosts for each in of_host), key=self.most_of)
+        in_all = max(sum(max(0, each.free) for each in of_host) for of_host in hosts)
+        most = max(0, best.free)
+        said = [f"{most} at most"]
+        if in_all > most:
+            said.append(f"{in_all} for one host in all")
+        is_reduced = best.reserved or best.allocation_ratio != 1
+        if is_reduced and best.capacity < self.amount:
+            said.append(_shares(best))
+        return said
+
+    def instead_has(self, provider: Provider) -> str:
+        inventory = self.inventory_of(provider)
+        if inventory is None:
+            return ""
+        # A host may have other providers.
+        where = f" on {provider.name or provider.uuid}" if provider.parent_uuid else ""
+        return f" ({max(0, inventory.free)} free{where}: {_shares(inventory)})"
 
     def has(self, provider: Provider) -> Shown:
         inventory = self.inventory_of(provider)
@@ -588,7 +631,7 @@ class Together(_OfGroups):
     def text(self) -> str:
         return f"one host serves {self.groups} at the same time"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return f"cannot serve {self.groups} at the same time"
 
     def instead(self) -> str:
@@ -602,10 +645,8 @@ class Isolate(Constraint):
     kind = "isolate"
 
     @classmethod
-    def each_of(
-        cls, asked: Any, suffix: str | None, trees: Trees
-    ) -> Iterable[Constraint]:
-        return (cls(suffix, None),) if asked.isolate else ()
+    def values_in(cls, asked: Any) -> Iterable[Value]:
+        return (None,) if asked.isolate else ()
 
     @staticmethod
     def field_of(some: Sequence[Constraint]) -> Any:
@@ -614,7 +655,7 @@ class Isolate(Constraint):
     def text(self) -> str:
         return "each group with a suffix has a provider of its own"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return "cannot give each group a provider of its own"
 
     def instead(self) -> str:
@@ -630,7 +671,7 @@ class SameSubtree(_OfGroups):
     def text(self) -> str:
         return f"{self.groups} are served from one subtree"
 
-    def lack(self, classes: Sequence[str], *, plural: bool) -> str:
+    def lack(self, *, plural: bool) -> str:
         return f"cannot serve {self.groups} from one subtree"
 
     def instead(self) -> str:
@@ -645,37 +686,49 @@ OF_PICKS = (Isolate, SameSubtree)
 
 def of_root(request: Request) -> tuple[Constraint, ...]:
     """Return the constraints on the root of a tree."""
-    return _of_fields(OF_ROOT, request, None, {})
+    return tuple(_of_kinds(OF_ROOT, request))
 
 
 def of_provider(
-    group: Group, trees: Trees, suffix: str | None = None
+    group: Group, trees: Mapping[str, Tree], suffix: str | None = None
 ) -> tuple[Constraint, ...]:
     """Return the constraints of a group on a provider, but for amounts.
 
     :param trees: the trees by the UUIDs of their members
     :param suffix: whose constraints they shall be; None if that does not matter
     """
-    return _of_fields(OF_PROVIDER, group, suffix, trees)
+    found = _of_kinds(OF_PROVIDER, group, suffix)
+    if group.in_tree is None:
+        return tuple(found)
+    tree = trees.get(group.in_tree)
+    root_uuid: str | None = tree.root.uuid if tree else ""
+    if tree and not group.resources and not group.relaxed:
+        root_uuid = None
+    return tuple(
+        dataclasses.replace(each, root_uuid=root_uuid)
+        if isinstance(each, InTree)
+        else each
+        for each in found
+    )
 
 
 def of_picks(request: Request) -> tuple[Constraint, ...]:
     """Return the constraints on what several groups pick."""
-    return _of_fields(OF_PICKS, request, None, {})
+    return tuple(_of_kinds(OF_PICKS, request))
 
 
-def _of_fields(
+def _of_kinds(
     kinds: Iterable[type[Constraint]],
     asked: Request | Group,
-    suffix: str | None,
-    trees: Trees,
-) -> tuple[Constraint, ...]:
-    return tuple(
-        [
-            constraint
-            for kind in kinds
-            for constraint in kind.each_of(asked, suffix, trees)
-        ]
+    suffix: str | None = None,
+) -> list[Constraint]:
+    return [kind(suffix, value) for kind in kinds for value in kind.values_in(asked)]
+
+
+def _shares(inventory: InventoryUsage) -> str:
+    return (
+        f"total {inventory.total}, reserved {inventory.reserved}, "
+        f"allocation_ratio {inventory.allocation_ratio:g}, used {inventory.used}"
     )
 
 

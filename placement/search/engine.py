@@ -245,7 +245,7 @@ class Firsts:
 
 def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Return whether some provider is in all the aggregates that a group wants."""
-    member_of = MemberOf.each_of(group, None, {})
+    member_of = [MemberOf(None, names) for names in MemberOf.values_in(group)]
     return any(
         rules.meets(provider, member_of)
         for tree in snapshot.trees

@@ -12,14 +12,13 @@ from placement.model.constraint import (
     InTree,
     Room,
     Together,
-    Trees,
     Unit,
     of_picks,
     of_provider,
     of_root,
 )
 from placement.model.request import Group, Request
-from placement.model.tree import Snapshot
+from placement.model.tree import Snapshot, Tree
 
 Set: TypeAlias = frozenset[Constraint]
 # A class of a group: suffix and name.
@@ -141,7 +140,9 @@ def _fields(
     return {kind.kind: kind.field_of(by_kind[kind.kind]) for kind in kinds}
 
 
-def constraints_of(request: Request, trees: Trees) -> tuple[Constraint, ...]:
+def constraints_of(
+    request: Request, trees: Mapping[str, Tree]
+) -> tuple[Constraint, ...]:
     """Return the constraints of a request, in the order of the funnel.
 
     :param trees: the trees by the UUIDs of their members
@@ -149,7 +150,11 @@ def constraints_of(request: Request, trees: Trees) -> tuple[Constraint, ...]:
     listed = [*of_root(request)]
     for group in request.groups:
         suffix, resources = group.suffix, group.resources
-        listed += [HasInventory(suffix, name, name) for name in resources]
+        classes: tuple[str, ...] = ()
+        for name in resources:
+            listed.append(HasInventory(suffix, name, name, classes))
+            # The group without suffix takes each from any provider.
+            classes = (*classes, name) if suffix else ()
         listed += of_provider(group, trees, suffix)
         listed += [Unit(suffix, amount, name) for name, amount in resources.items()]
         listed += [Room(suffix, amount, name) for name, amount in resources.items()]
@@ -161,21 +166,6 @@ def constraints_of(request: Request, trees: Trees) -> tuple[Constraint, ...]:
 def target_of(constraint: Constraint) -> Target:
     """Return the group and class that a constraint is about."""
     return constraint.suffix or "", str(constraint.resource_class)
-
-
-def classes_so_far(
-    constraints: Sequence[Constraint], constraint: Constraint
-) -> list[str]:
-    """Return the classes that one provider must have once a class is considered.
-
-    The group without suffix takes them from any provider.
-    """
-    classes = [
-        str(each.resource_class)
-        for each in constraints[: constraints.index(constraint) + 1]
-        if isinstance(each, HasInventory) and each.suffix == constraint.suffix
-    ]
-    return classes if constraint.suffix else classes[-1:]
 
 
 def weight(some: Iterable[Constraint]) -> int:

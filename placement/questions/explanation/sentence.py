@@ -1,17 +1,16 @@
 """An explanation in words, for a reader who has little time.
 
-All sentences are here. They name things and count hosts, are correct in the singular,
-too, and are true word for word: what is offered is what asking for it yields.
+All sentences are here; the words for a constraint are its own. They name things and
+count hosts, are correct in the singular, too, and are true word for word: what is
+offered is what asking for it yields.
 """
 
 from collections.abc import Sequence
 
-from placement.model.constraint import Constraint, Room, group_of, joined
-from placement.model.inventory import InventoryUsage
-from placement.model.tree import SHARING, Provider
+from placement.model.constraint import Constraint, group_of, joined
 from placement.questions.explanation.finding import Verdict
 from placement.questions.explanation.reason import Reason
-from placement.questions.explanation.relaxation import classes_so_far, target_of
+from placement.questions.explanation.relaxation import target_of
 from placement.questions.explanation.report import QueryChange, Report
 from placement.questions.explanation.smaller import Offer
 
@@ -24,57 +23,6 @@ def hosts(count: int) -> str:
     return f"{count} host" if count == 1 else f"{count} hosts"
 
 
-def _remark(reason: Reason) -> str:
-    """Return what there is instead, in brackets, if that says anything new."""
-    said: list[str] = []
-    match reason.constraint.kind:
-        case "room" if reason.inventory:
-            said = _room(reason, reason.inventory)
-        case "unit":
-            said = _units(reason)
-        case "inventory" if reason.pool:
-            said = [_pool(reason, reason.pool)]
-        case "in_tree" if reason.is_vain:
-            said = ["no provider has this UUID"]
-        case "member_of" if reason.is_vain:
-            said = ["no provider is in any"]
-            if len(reason.constraint.names) == 1:
-                said = ["no provider is in it"]
-    return f" ({'; '.join(said)})" if said else ""
-
-
-def _room(reason: Reason, inventory: InventoryUsage) -> list[str]:
-    said = [f"{max(0, inventory.free)} at most"]
-    if reason.is_spread:
-        said.append(f"{reason.in_all} for one host in all")
-    is_reduced = inventory.reserved or inventory.allocation_ratio != 1
-    if is_reduced and inventory.capacity < reason.constraint.amount:
-        said.append(_shares(inventory))
-    return said
-
-
-def _shares(inventory: InventoryUsage) -> str:
-    return (
-        f"total {inventory.total}, reserved {inventory.reserved}, "
-        f"allocation_ratio {inventory.allocation_ratio:g}, used {inventory.used}"
-    )
-
-
-def _units(reason: Reason) -> list[str]:
-    limit = [f"{reason.limit[0]} {reason.limit[1]}"] if reason.limit else []
-    return [*limit, f"{reason.smaller} would do"] if reason.smaller else limit
-
-
-def _pool(reason: Reason, pool: Provider) -> str:
-    name, them = pool.name or pool.uuid, "them" if reason.out > 1 else "it"
-    if pool.shares:
-        return (
-            f"{name} shares {reason.constraint.resource_class}, "
-            f"but is in no aggregate with {them}"
-        )
-    return f"{name} is in an aggregate with {them}, but lacks {SHARING}"
-
-
 def summary(report: Report) -> str:
     """Return one to three sentences: how many hosts serve, and why others do not."""
     reasons = report.reasons
@@ -82,7 +30,7 @@ def summary(report: Report) -> str:
         return _first(report)
     if len(reasons) <= MOST_REASONS:
         return f"{_first(report)} {_chain(reasons, report)}."
-    furthest = f"{_furthest(reasons[-1])} {_predicate(reasons[-1], report)}."
+    furthest = f"{_furthest(reasons[-1])} {_predicate(reasons[-1])}."
     return f"{_first(report)} {furthest} Before, {_chain(reasons[:-1], report)}."
 
 
@@ -97,8 +45,8 @@ def _furthest(reason: Reason) -> str:
 def _chain(reasons: Sequence[Reason], report: Report) -> str:
     """Return the reasons in their order, each about the hosts that are left."""
     head, *rest = reasons
-    said = [f"{_first_subject(head, report)} {_predicate(head, report)}"]
-    said += [f"{_next_subject(each)} {_predicate(each, report)}" for each in rest]
+    said = [f"{_first_subject(head, report)} {_predicate(head)}"]
+    said += [f"{_next_subject(each)} {_predicate(each)}" for each in rest]
     return "; ".join(said)
 
 
@@ -116,13 +64,12 @@ def _first(report: Report) -> str:
     return f"{report.serves} of {report.hosts} hosts {serve} this request."
 
 
-def _predicate(reason: Reason, report: Report) -> str:
+def _predicate(reason: Reason) -> str:
     if not reason.is_plain:
         return f"cannot serve so that {reason.constraint.text()}"
-    constraints = [each.constraint for each in report.figures]
-    classes = classes_so_far(constraints, reason.constraint)
-    lack = reason.constraint.lack(classes, plural=reason.out > 1)
-    return f"{lack}{_remark(reason)}"
+    lack = reason.constraint.lack(plural=reason.out > 1)
+    remarks = f" ({'; '.join(reason.remarks)})" if reason.remarks else ""
+    return f"{lack}{remarks}"
 
 
 def _first_subject(reason: Reason, report: Report) -> str:
@@ -173,20 +120,4 @@ def unmet(verdict: Verdict) -> str:
     constraint, closest = verdict.constraint, verdict.closest
     if verdict.meeting or not closest:
         return f"cannot serve so that {constraint.text()}"
-    lack = constraint.lack([str(constraint.resource_class)], plural=False)
-    return f"{lack}{_closest(constraint, closest)}"
-
-
-def _closest(constraint: Constraint, provider: Provider) -> str:
-    """Return what the closest provider has of the amount, in brackets."""
-    inventory = constraint.inventory_of(provider)
-    if inventory is None:
-        return ""
-    if isinstance(constraint, Room):
-        # A host may have other providers.
-        where = f" on {provider.name or provider.uuid}" if provider.parent_uuid else ""
-        return f" ({max(0, inventory.free)} free{where}: {_shares(inventory)})"
-    return (
-        f" (min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, "
-        f"step_size {inventory.step_size})"
-    )
+    return f"{constraint.lack_of_one()}{constraint.instead_has(closest)}"
