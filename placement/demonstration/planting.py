@@ -157,7 +157,7 @@ def _ensure(
     rows = [{column.key: name} for name in names]
     storage.insert_missing(connection, column.class_, rows)
     query = sa.select(column, column.class_.id)
-    return dict(connection.execute(query).tuples().all())
+    return dict(connection.execute(query).all())
 
 
 def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int:
