@@ -40,7 +40,7 @@ def run(config: cfg.ConfigOpts) -> int:
     try:
         engine.require_file(source.engine.url)
         with (
-            progress.shown(PROGRAM) as report,
+            progress.shown() as report,
             source.patient() as reading,
             target.patient() as writing,
         ):

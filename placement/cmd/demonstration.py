@@ -63,7 +63,7 @@ def take_embedded(config: cfg.ConfigOpts) -> None:
 def _with_progress(
     database: Database, work: Callable[[sa.Connection, Progress], int]
 ) -> int:
-    with progress.shown(PROGRAM) as report:
+    with progress.shown() as report:
         return database.write(lambda connection: work(connection, report))
 
 

@@ -116,7 +116,7 @@ def _code_of_trouble(config: cfg.ConfigOpts) -> int:
 
 def sync(database: Database, config: cfg.ConfigOpts) -> int:
     """Migrate the schema to the newest revision."""
-    with progress.shown(PROGRAM) as report:
+    with progress.shown() as report:
         migration.SCHEMA.upgrade(database, report=report)
     return 0
 

@@ -74,7 +74,7 @@ def _run_one_batch(
 def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
     print(f"Running batches of {BATCH_SIZE} until complete")
     totals: dict[str, int] = {}
-    with progress.shown(PROGRAM) as report:
+    with progress.shown() as report:
         report.begin("repairing rows")
         while True:
             done, failed = _run_batch(database, repairs, BATCH_SIZE)

@@ -147,7 +147,7 @@ COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
 
 
 def _get(placement: Client, name: str, query: str) -> Json:
-    with progress.shown(PROGRAM) as report:
+    with progress.shown() as report:
         report.begin("waiting for Placement")
         document = placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
     return PARSERS[name](document)
