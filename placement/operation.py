@@ -40,9 +40,7 @@ class Context:
     placings: Gathering[Any, Any]
     journal: Keeper | None = None
     explaining: ThreadLimit = dataclasses.field(
-        default_factory=lambda: ThreadLimit(
-            EXPLAINING_PART, patience=EXPLAINING_PATIENCE
-        )
+        default_factory=lambda: ThreadLimit(EXPLAINING_PART, EXPLAINING_PATIENCE)
     )
 
 
