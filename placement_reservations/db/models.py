@@ -245,17 +245,6 @@ class Claim(Base):
     expires_at: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
 
 
-class Watch(Base):
-    """Who checks all hosts until when, and what was found last: one row."""
-
-    __tablename__ = "watches"
-
-    subject: orm.Mapped[str] = orm.mapped_column(NAME, primary_key=True)
-    holder: orm.Mapped[str] = orm.mapped_column(UUID)
-    next_at: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    slots_overused: orm.Mapped[int]
-
-
 class Debt(Base):
     """Something outside the tables that may not agree with them: see ``store.debt``."""
 

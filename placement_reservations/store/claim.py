@@ -18,6 +18,8 @@ from placement_foundation import errors
 from placement_reservations import clock
 from placement_reservations.db import models
 
+# The operation of the claim on all hosts: see ``lifecycle.watching``.
+WATCH = "watch"
 # The holder of an operation that was put off: any process may go on with it.
 NO_HOLDER = "none"
 
@@ -38,17 +40,6 @@ class Claim:
     holder: str
     operation: str
     document: Any
-
-    def is_due(self, now: datetime.datetime, longest: int) -> bool:
-        """Return whether it is time to go on, if it was put off.
-
-        :param longest: no pause is longer, in seconds, unless a clock was put right
-        """
-        again = (self.document or {}).get("not_before")
-        if again is None:
-            return True
-        ahead = (datetime.datetime.fromisoformat(again) - now).total_seconds()
-        return not 0 < ahead <= longest
 
 
 def take(
@@ -81,24 +72,12 @@ def find(connection: sa.Connection, subject: str) -> Claim | None:
 def renew(
     connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
 ) -> None:
-    """Renew the claim of an operation.
+    """Renew the claim of an operation, with its document.
 
     :raises Lost: another process has taken it over
     """
-    table = models.Claim
-    statement = _held(sa.update(table), claim)
-    renewed = connection.execute(statement.values(expires_at=expires_at))
-    if not renewed.rowcount:
-        raise Lost(f"Another process has taken over the work on {claim.subject}.")
-
-
-def put_off(claim: Claim, until: datetime.datetime, **facts: object) -> Claim:
-    """Return a claim that is not taken over before a time, to be stored by ``wait``.
-
-    :param facts: to be added to its document
-    """
-    document = {**claim.document, **facts, "not_before": until.isoformat()}
-    return dataclasses.replace(claim, document=document)
+    values = {"expires_at": expires_at, "document": json.dumps(claim.document)}
+    _execute_held(connection, claim, sa.update(models.Claim).values(values))
 
 
 def wait(connection: sa.Connection, claim: Claim, now: datetime.datetime) -> None:
@@ -108,14 +87,8 @@ def wait(connection: sa.Connection, claim: Claim, now: datetime.datetime) -> Non
 
     :raises Lost: another process has taken it over
     """
-    statement = _held(sa.update(models.Claim), claim)
-    kept = connection.execute(
-        statement.values(
-            holder=NO_HOLDER, document=json.dumps(claim.document), expires_at=now
-        )
-    )
-    if not kept.rowcount:
-        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+    statement = sa.update(models.Claim).values(holder=NO_HOLDER, expires_at=now)
+    _execute_held(connection, claim, statement)
 
 
 def release(connection: sa.Connection, claim: Claim) -> None:
@@ -123,8 +96,11 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 
     :raises Lost: another process has taken it over
     """
-    released = connection.execute(_held(sa.delete(models.Claim), claim))
-    if not released.rowcount:
+    _execute_held(connection, claim, sa.delete(models.Claim))
+
+
+def _execute_held(connection: sa.Connection, claim: Claim, statement: Any) -> None:
+    if not connection.execute(_held(statement, claim)).rowcount:
         raise Lost(f"Another process has taken over the work on {claim.subject}.")
 
 
@@ -168,19 +144,22 @@ def list_subjects(connection: sa.Connection) -> set[str]:
 def list_expired(
     connection: sa.Connection, now: datetime.datetime, term: datetime.timedelta
 ) -> list[Claim]:
-    """Return the claims that have expired, the oldest first.
+    """Return the claims that have expired but the watch, the oldest first.
 
     :param term: how long a claim is valid
     """
     table = models.Claim
-    query = sa.select(table).where(_is_free(now, term))
+    query = sa.select(table).where(_is_free(now, term), table.operation != WATCH)
     query = query.order_by(table.expires_at, table.subject)
     return [_claim(row) for row in connection.execute(query)]
 
 
 def count_late(connection: sa.Connection, before: datetime.datetime) -> int:
-    """Return how many claims expired before a time."""
-    query = sa.select(sa.func.count()).where(models.Claim.expires_at <= before)
+    """Return how many claims but the watch expired before a time."""
+    table = models.Claim
+    query = sa.select(sa.func.count()).where(
+        table.expires_at <= before, table.operation != WATCH
+    )
     return connection.scalar(query) or 0
 
 
@@ -193,9 +172,7 @@ def take_over(
     """Take an expired claim from its holder; None if another process was faster."""
     holder = str(uuid.uuid4())
     table = models.Claim
-    statement = _held(sa.update(table), claim).where(
-        _is_free(now, term), table.document == json.dumps(claim.document)
-    )
+    statement = _held(sa.update(table), claim).where(_is_free(now, term))
     taken = connection.execute(statement.values(holder=holder, expires_at=now + term))
     if not taken.rowcount:
         return None
