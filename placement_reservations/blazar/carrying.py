@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement_foundation.observing.progress import SILENT, Progress
-from placement_reservations import capacity, plan, state
+from placement_reservations import capacity, state
 from placement_reservations.blazar import judging
 from placement_reservations.blazar.judging import Refusal
 from placement_reservations.blazar.reading import Row, Source
@@ -274,7 +274,7 @@ def store(
             if each.status == state.ReservationStatus.PENDING:
                 debts.insert(connection, [Debt(leases.subject(lease.id), each.id)])
             if with_flavors and each.status != state.ReservationStatus.DELETED:
-                flavors.put(connection, plan.flavor_of(each))
+                flavors.put(connection, flavors.flavor_of(each))
                 if each.status == state.ReservationStatus.ACTIVE:
                     flavors.set_project(connection, each.id, lease.project_id)
         progress.advance()

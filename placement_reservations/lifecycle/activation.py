@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation.observing import telemetry
-from placement_reservations import measure, plan, state
-from placement_reservations.lifecycle import execution
+from placement_reservations import measure, state
+from placement_reservations.lifecycle import execution, plan
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -21,7 +21,6 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 OPERATION = "start"
-TROUBLES = (*execution.FAILURES, execution.StillInUse)
 
 
 def start(world: World, event: Event) -> None:
@@ -49,7 +48,7 @@ def proceed(world: World, claim: Claim) -> None:
     try:
         steps = world.database.read(lambda connection: _plan(connection, lease_id))
         execution.run(world, claim, steps)
-    except TROUBLES as exc:
+    except execution.FAILURES as exc:
         if execution.may_pass(exc) and world.clock.now() < lease.interval.end:
             _put_off(world, claim, exc)
         else:

@@ -9,8 +9,8 @@ from oslo_log import log
 
 from placement_clients.errors import Conflict
 from placement_foundation import errors
-from placement_reservations import plan, provider, requirement
-from placement_reservations.lifecycle import execution, settlement
+from placement_reservations import provider, requirement
+from placement_reservations.lifecycle import execution, plan, settlement
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -57,7 +57,7 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     except provider.NoHost as exc:
         undo_addition(world, claim)
         raise _no_host(name) from exc
-    except (*execution.FAILURES, execution.StillInUse) as exc:
+    except execution.FAILURES as exc:
         undo_addition(world, claim)
         raise execution.unavailable(exc) from exc
     except claims.Lost:
@@ -125,7 +125,7 @@ def remove(world: World, identifier: str) -> None:
     steps = plan.subtraction(host.name)
     try:
         execution.run(world, claim, steps)
-    except execution.StillInUse as exc:
+    except plan.StillInUse as exc:
         undo_removal(world, claim)
         raise errors.Conflict(f"Can't delete host {identifier}. {exc}") from exc
     except execution.FAILURES as exc:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from placement_foundation import errors
 from placement_reservations.capacity import Size
 from placement_reservations.db import models
+from placement_reservations.store.lease import Reservation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Flavor:
     def extra_specs(self) -> dict[str, str]:
         """Return its extra specs."""
         return {f"resources:{self.resource_class}": "1"}
+
+
+def flavor_of(reservation: Reservation) -> Flavor:
+    """Return the flavor for the instances of a reservation."""
+    return Flavor(reservation.id, reservation.wish.size, reservation.resource_class)
 
 
 def list_flavors(

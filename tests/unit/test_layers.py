@@ -62,7 +62,6 @@ LAYERS = {
         {"world"},
         {"compute"},
         {"blazar"},
-        {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
         {"clock", "errors", "version", "free_pool", "nova_filter", "measure"},
