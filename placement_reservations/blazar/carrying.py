@@ -159,7 +159,7 @@ def _host(source: Source, row: Row, number: int) -> Host:
         if each["computehost_id"] == row["id"]
     }
     times = row["created_at"], row["updated_at"]
-    return Host(number, details, row["reservable"], capabilities, *times)
+    return Host(number, details, capabilities, *times)
 
 
 def _lease(source: Source, row: Row) -> Lease:

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from placement_foundation import errors
 from placement_reservations import clock
 from placement_reservations.db import models
+from placement_reservations.store import row
 
 # The operation of the claim on all hosts: see ``lifecycle.watching``.
 WATCH = "watch"
@@ -51,22 +52,23 @@ def take(
     """
     if find(connection, claim.subject):
         raise Busy(f"Another operation is in progress on {claim.subject}.")
-    connection.execute(
-        sa.insert(models.Claim).values(
-            subject=claim.subject,
-            holder=claim.holder,
-            operation=claim.operation,
-            document=json.dumps(claim.document),
-            expires_at=expires_at,
-        )
-    )
+    document = json.dumps(claim.document)
+    times = {"expires_at": expires_at}
+    row.insert(connection, models.Claim, claim, document=document, **times)
 
 
 def find(connection: sa.Connection, subject: str) -> Claim | None:
     """Return the claim on a subject, if there is one."""
     table = models.Claim
-    row = connection.execute(sa.select(table).where(table.subject == subject)).first()
-    return _claim(row) if row else None
+    found = _load(connection, sa.select(table).where(table.subject == subject))
+    return found[0] if found else None
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Claim]:
+    return [
+        row.load(Claim, each, document=json.loads(each["document"]))
+        for each in connection.execute(query).mappings()
+    ]
 
 
 def renew(
@@ -151,7 +153,7 @@ def list_expired(
     table = models.Claim
     query = sa.select(table).where(_is_free(now, term), table.operation != WATCH)
     query = query.order_by(table.expires_at, table.subject)
-    return [_claim(row) for row in connection.execute(query)]
+    return _load(connection, query)
 
 
 def count_late(connection: sa.Connection, before: datetime.datetime) -> int:
@@ -177,7 +179,3 @@ def take_over(
     if not taken.rowcount:
         return None
     return dataclasses.replace(claim, holder=holder)
-
-
-def _claim(row: Any) -> Claim:
-    return Claim(row.subject, row.holder, row.operation, json.loads(row.document))

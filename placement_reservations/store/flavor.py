@@ -1,7 +1,6 @@
 """Flavors that this service shows if no other service stores flavors."""
 
 import dataclasses
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -46,7 +45,10 @@ def list_flavors(
     query = sa.select(table).order_by(table.id)
     if project_id is not None:
         query = query.where(table.project_id == project_id)
-    return [_flavor(row) for row in connection.execute(query)]
+    return [
+        Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
+        for row in connection.execute(query)
+    ]
 
 
 def get(
@@ -61,10 +63,6 @@ def get(
         if flavor.id == flavor_id:
             return flavor
     raise errors.NotFound(f"Object with {{'flavor_id': '{flavor_id}'}} not found")
-
-
-def _flavor(row: Any) -> Flavor:
-    return Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
 
 
 def put(connection: sa.Connection, flavor: Flavor) -> None:
