@@ -9,7 +9,7 @@ from oslo_log import log
 
 from placement_foundation import errors
 from placement_reservations import clock, requirement, state
-from placement_reservations.capacity import Interval, NotEnough
+from placement_reservations.capacity import RESOURCES, Interval, NotEnough
 from placement_reservations.lifecycle import (
     activation,
     execution,
@@ -49,16 +49,8 @@ class WishChange:
 
     def of(self, wish: Wish) -> Wish:
         """Return a wish with the changes applied."""
-        sizes = {
-            name: self.members[name]
-            for name in ("vcpus", "memory_mb", "disk_gb")
-            if name in self.members
-        }
-        others = {
-            name: self.members[name]
-            for name in ("amount", "affinity", "resource_properties")
-            if name in self.members
-        }
+        sizes = {name: self.members[name] for name in RESOURCES if name in self.members}
+        others = {name: self.members[name] for name in self.members.keys() - sizes}
         size = dataclasses.replace(wish.size, **sizes)  # type: ignore[arg-type]
         return dataclasses.replace(wish, size=size, **others)  # type: ignore[arg-type]
 

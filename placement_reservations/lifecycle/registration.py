@@ -49,23 +49,18 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     try:
         execution.run(world, claim, steps)
         execution.write(world, claim, complete)
-    except Conflict as exc:
-        undo_addition(world, claim)
-        raise errors.Conflict(
-            f"Conflict on creating resource provider {provider.name_of(name)}"
-        ) from exc
-    except provider.NoHost as exc:
-        undo_addition(world, claim)
-        raise _no_host(name) from exc
-    except execution.FAILURES as exc:
-        undo_addition(world, claim)
-        raise execution.unavailable(exc) from exc
-    except claims.Lost:
-        raise
-    except Exception:
-        # The tables did not take it. If they did after all, the claim is gone.
+    except Exception as exc:
+        # If the tables took it after all, the claim is gone.
         with contextlib.suppress(claims.Lost):
             undo_addition(world, claim)
+        if isinstance(exc, Conflict):
+            raise errors.Conflict(
+                f"Conflict on creating resource provider {provider.name_of(name)}"
+            ) from exc
+        if isinstance(exc, provider.NoHost):
+            raise _no_host(name) from exc
+        if isinstance(exc, execution.FAILURES):
+            raise execution.unavailable(exc) from exc
         raise
     return world.database.read(lambda connection: hosts.get_by_name(connection, name))
 
