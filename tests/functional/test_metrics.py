@@ -255,18 +255,6 @@ def test_counts_remain_of_processes_that_have_ended(tmp_path: Path) -> None:
     assert Reading(written).get("placement_transaction_retries_total") == 3
 
 
-def test_a_file_that_another_process_is_just_making_is_left_out(
-    counting: "WSGIApplication",
-) -> None:
-    ask(counting, "/")
-    file = Path(metrics.directory(), "counter_0.db")
-    file.touch(exist_ok=False)
-    try:
-        assert read(counting).get("placement_requests_total", operation="/") >= 1
-    finally:
-        file.unlink()
-
-
 def test_nothing_of_it_is_there_unless_it_is_wanted(
     application: "WSGIApplication",
 ) -> None:
