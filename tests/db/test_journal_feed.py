@@ -17,12 +17,13 @@ from placement import app
 from placement.db import models
 from placement.db.own import content
 from placement.objects import clock
-from placement.objects.journal import filing, keeping, packing, reading, tidying
+from placement.objects.journal import filing, packing, reading, tidying
+from placement.objects.journal.keeping import Keeper
 from placement_foundation import ending
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
-from tests.instances import NOTICED_AFTER, Backup, Instance, Instances
+from tests.instances import NOTICED_AFTER, Backup, Instances
 from tests.property.foreign import ForeignWriter
 
 if TYPE_CHECKING:
@@ -226,18 +227,16 @@ def gone(client: Client, cursor: str) -> str:
 def test_nothing_is_waited_for_by_a_process_that_is_about_to_end(
     client: Client,
     provider: str,
-    database: Database,
+    journal: Keeper,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address = f"{CHANGES}?since={now(client)}&wait=20"
-    keeper = database.look(keeping.keeper_of)
-    assert keeper
     reader = threading.Thread(target=client.get, args=[address])
     reader.start()
     deadline = time.monotonic() + 10
-    while not keeper.news.waiting and time.monotonic() < deadline:
+    while not journal.news.waiting and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert keeper.news.waiting == 1
+    assert journal.news.waiting == 1
     monkeypatch.setattr(ending, "_process_ends", lambda: True)
     reader.join(10)
     assert not reader.is_alive()
@@ -359,14 +358,12 @@ def test_a_journal_begins_when_it_is_switched_on_for_the_first_time(
 
 
 def test_a_journal_goes_on_after_another_process_was_without_one(
-    client: Client, database: Database, provider: str
+    client: Client, database: Database, journal: Keeper, provider: str
 ) -> None:
-    keeper = database.look(keeping.keeper_of)
-    assert keeper
     # As a process does that starts without a journal.
     filing.abandon(database)
     before = packing.render_time(clock.now())
-    tidying.tidy(keeper)
+    tidying.tidy(journal)
     after = packing.render_time(clock.now())
     assert before < client.get("/ledger/v1/history")["begins"] < after
     consumer = claim(client, provider)
@@ -375,10 +372,11 @@ def test_a_journal_goes_on_after_another_process_was_without_one(
     assert client.call("GET", past).status == 200
 
 
-def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
-    client = Client(app.build(settings.make_config(), database))
+def test_what_was_not_recorded_is_a_gap(
+    client: Client, database: Database, journal: Keeper
+) -> None:
     provider, cursor = client.make_provider(VCPU=10), now(client)
-    database.write(keeping.miss)
+    journal.miss()
     claim(client, provider)
     found = [each["type"] for each in follow(client, cursor, f"&provider={provider}")]
     assert found == ["journal.gap", "allocations.changed"]
@@ -386,11 +384,10 @@ def test_what_was_not_recorded_is_a_gap(database: Database) -> None:
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_gap_is_said_once_even_if_the_commit_is_lost(
-    lost: bool, database: Database
+    lost: bool, client: Client, database: Database, journal: Keeper
 ) -> None:
-    client = Client(app.build(settings.make_config(), database))
     provider, cursor = client.make_provider(VCPU=10), now(client)
-    database.write(keeping.miss)
+    journal.miss()
     if lost:
         backends.fail_next_commit(database)
     claim(client, provider)
@@ -399,13 +396,14 @@ def test_a_gap_is_said_once_even_if_the_commit_is_lost(
     assert found == ["journal.gap", "allocations.changed", "allocations.changed"]
 
 
-def test_what_is_missed_meanwhile_is_another_gap(database: Database) -> None:
-    client = Client(app.build(settings.make_config(), database))
+def test_what_is_missed_meanwhile_is_another_gap(
+    client: Client, database: Database, journal: Keeper
+) -> None:
     provider, cursor = client.make_provider(VCPU=10), now(client)
-    database.write(keeping.miss)
+    journal.miss()
 
     def miss_more(connection: sa.Connection) -> None:
-        keeping.miss(connection)
+        journal.miss()
 
     sa.event.listen(database.engine, "commit", miss_more, once=True)
     claim(client, provider)
@@ -462,7 +460,8 @@ def test_another_service_is_a_gap(instances: Instances) -> None:
     assert follow(one.client, cursor) == []
     one.clock.now += NOTICED_AFTER
     one.client.get(FREE)
-    keeper = keeper_of(one)
+    keeper = one.context.journal
+    assert keeper
     tidying.record_gap(keeper)
     found = follow(one.client, cursor, f"&type=traits&provider={hosts[1]}")
     assert [(each["type"], each["subject"]) for each in found] == [
@@ -476,13 +475,6 @@ def test_another_service_is_a_gap(instances: Instances) -> None:
     past = f"/ledger/v1/history/allocations?provider={hosts[0]}&at={early.isoformat()}Z"
     refused = one.client.call("GET", past)
     assert (refused.status, found[0]["time"] in refused.detail) == (400, True)
-
-
-def keeper_of(instance: Instance) -> keeping.Keeper:
-    """Return the keeper of the journal that an instance works with."""
-    found = instance.database.look(keeping.keeper_of)
-    assert found
-    return found
 
 
 def test_events_that_are_all_left_out_lead_on(

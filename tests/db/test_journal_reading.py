@@ -18,12 +18,13 @@ from placement.db import models
 from placement.objects import clock
 from placement.objects.journal import (
     filing,
-    keeping,
     news,
     packing,
     recording,
     tidying,
 )
+from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
 from placement.schemas import journal
 from placement_foundation.database.storage import Database
 from tests import backends, settings
@@ -194,9 +195,9 @@ def test_without_a_journal_the_reason_is_said(path: str, database: Database) -> 
 
 
 def test_a_gap_is_an_event_without_a_subject(
-    application: "WSGIApplication", database: Database
+    application: "WSGIApplication", database: Database, journal: Keeper
 ) -> None:
-    database.write(recording.note_gap)
+    Ledger(database, journal).write(recording.note_gap)
     path = f"{CHANGES}?since=oldest"
     [event] = ask(application, path, "application/cloudevents-batch+json").json
     assert event["type"] == "org.openstack.placement.journal.gap"
@@ -252,14 +253,12 @@ def test_readers_that_wait_cost_one_small_statement_each_half_second(
     assert 0 in held
 
 
-def keeper_of(database: Database) -> keeping.Keeper:
-    found = database.look(keeping.keeper_of)
-    assert found
-    return found
-
-
 def test_old_entries_are_removed_by_one_process_at_a_time(
-    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    database: Database,
+    journal: Keeper,
+    provider: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expired: list[int] = []
 
@@ -267,16 +266,19 @@ def test_old_entries_are_removed_by_one_process_at_a_time(
         expired.append(days)
 
     monkeypatch.setattr(tidying, "expire", expire)
-    keeper = keeper_of(database)
     with database.engine.begin() as connection:
         filing.set_state(connection, tidied=filing._EPOCH)
     for _ in range(3):
-        tidying.tidy(keeper)
+        tidying.tidy(journal)
     assert expired == [30]
 
 
 def test_old_entries_are_removed_in_small_batches_and_by_no_request(
-    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    database: Database,
+    journal: Keeper,
+    provider: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for _ in range(6):
         claim(client, provider)
@@ -284,7 +286,7 @@ def test_old_entries_are_removed_in_small_batches_and_by_no_request(
     monkeypatch.setattr(tidying, "BATCH", 3)
     monkeypatch.setattr(tidying, "REST", 0.0)
     # Everything is due; reading and writing remove nothing.
-    monkeypatch.setattr(keeper_of(database), "days", -1)
+    monkeypatch.setattr(journal, "days", -1)
     with statements(database) as executed:
         claim(client, provider)
         client.get(f"{CHANGES}?since=oldest")

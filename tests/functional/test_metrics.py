@@ -23,6 +23,7 @@ from placement.db import models
 from placement.model.lease import BATON
 from placement.monitoring import fleet
 from placement.objects import leasing, total
+from placement.objects.ledger import Ledger
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
@@ -565,7 +566,7 @@ def test_placements_are_counted_by_result_and_leases_that_expire(
     sooner = sa.update(models.LEASES).values(expires_at=1)
     with database.engine.begin() as connection:
         connection.execute(sooner.where(models.LEASES.c.consumer_id != BATON))
-    leasing.run(database)
+    leasing.end_all_due(Ledger(database))
     change = Change(before, read(counting))
     for result in ("dry_run", "placed", "existed", "no_room", "refused", "partly"):
         assert change.get("placement_placements_total", result=result) == 1, result

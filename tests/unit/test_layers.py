@@ -106,9 +106,10 @@ INNER = {
         {"aggregate", "consumer", "copying", "inventory", "reparenting", "trait"},
         {"lease", "resource_class", "resource_provider"},
         {"online_migration", "soundness", "standard_name"},
-        {"journal"},
+        {"journal", "ledger"},
         {"change_log", "declared", "usage"},
         {"association", "clock", "exact_match", "generation"},
+        {"transaction"},
         {"holder", "holding", "own_table", "total"},
     ],
     RESERVATIONS / "blazar": [
@@ -129,10 +130,10 @@ INNER = {
         {"address", "quotation"},
     ],
     FOUNDATION / "database": [
-        {"migration", "origin"},
+        {"migration"},
         {"storage"},
         {"engine", "sequence"},
-        {"trouble", "column", "digest"},
+        {"trouble", "column", "digest", "origin"},
     ],
     FOUNDATION / "serving": [
         {"upgrade"},

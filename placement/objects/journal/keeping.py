@@ -3,14 +3,8 @@
 import threading
 from collections.abc import Callable
 
-import sqlalchemy as sa
-
 from placement.objects.journal.news import News
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
-
-# The key of the keeper, among the notes on a transaction.
-_KEEPER = "keeper of the journal"
 
 
 class Keeper:
@@ -21,7 +15,7 @@ class Keeper:
     """
 
     def __init__(
-        self, database: Database, days: int, most_waiting: Callable[[], int]
+        self, database: Database, days: int, most_waiting: Callable[[], int] = int
     ) -> None:
         self.database = database
         self.days = days
@@ -49,35 +43,3 @@ class Keeper:
         """
         with self._lock:
             self._recorded = max(self._recorded, missed)
-
-
-def keep(
-    database: Database, days: int, most_waiting: Callable[[], int] = int
-) -> Keeper | None:
-    """Record what changes in a database, in this process; not if the days are 0.
-
-    :param most_waiting: returns how many readers may wait for news at a time
-    """
-    database.openings.pop(_KEEPER, None)
-    if not days:
-        return None
-    keeper = Keeper(database, days, most_waiting)
-
-    def note(connection: sa.Connection) -> None:
-        storage.notes(connection)[_KEEPER] = keeper
-
-    database.openings[_KEEPER] = note
-    return keeper
-
-
-def keeper_of(connection: sa.Connection) -> Keeper | None:
-    """Return the keeper of the journal, None if there is no journal."""
-    found: Keeper | None = storage.notes(connection).get(_KEEPER)
-    return found
-
-
-def miss(connection: sa.Connection) -> None:
-    """Remember that another program has changed something without an entry."""
-    found = keeper_of(connection)
-    if found:
-        found.miss()

@@ -11,8 +11,9 @@ from placement.db import models
 from placement.model.journal import Cursor, EntryPage
 from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
-from placement.objects.journal import filing, keeping, packing
+from placement.objects.journal import filing, packing
 from placement.objects.journal.filing import Filed, FilingState
+from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
 
 # How many entries are looked at for one page that leaves out many of them.
@@ -41,7 +42,7 @@ class CursorAheadError(Exception):
     """A cursor is ahead of what this node of the database knows, perhaps not yet."""
 
 
-def check_is_kept(keeper: keeping.Keeper | None) -> keeping.Keeper:
+def check_is_kept(keeper: Keeper | None) -> Keeper:
     """Return the keeper of the journal.
 
     :raises NotFound: there is no journal
@@ -75,13 +76,14 @@ def oldest(state: FilingState) -> Cursor:
     return Cursor(state.life, state.expired, state.expired_token)
 
 
-def load_cursor(connection: sa.Connection) -> tuple[Cursor | None, str | None]:
+def load_cursor(
+    connection: sa.Connection, keeper: Keeper | None
+) -> tuple[Cursor | None, str | None]:
     """Return a place before everything that the transaction does not see yet.
 
     The second part stands for everything that it does see, and is None if there are
     changes that were not recorded. Both are None if nothing is recorded.
     """
-    keeper = keeping.keeper_of(connection)
     if keeper is None or not filing.is_usable(connection):
         return None, None
     cursor = newest(filing.load_state(connection))

@@ -11,7 +11,8 @@ from placement.db import models
 from placement.objects import clock
 from placement.objects.journal import filing, packing, recording
 from placement.objects.journal.keeping import Keeper
-from placement_foundation.database import origin, storage
+from placement.objects.ledger import Ledger
+from placement_foundation.database import storage
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 
@@ -91,8 +92,7 @@ def record_gap(keeper: Keeper, monotonic: Callable[[], float] = time.monotonic) 
         and monotonic() >= keeper.next_gap
         and keeper.database.read(filing.is_usable)
     ):
-        noticed = origin.on(keeper.database, Origin(NOTICED))
-        noticed.write(recording.note_gap)
+        Ledger(keeper.database, keeper, Origin(NOTICED)).write(recording.note_gap)
         keeper.next_gap = monotonic() + EVERY
 
 
