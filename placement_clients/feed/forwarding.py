@@ -52,7 +52,7 @@ class FeedCounts:
     """What the forwarder has done since it was started, as metrics of Prometheus."""
 
     def __init__(self) -> None:
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.delivered = self._counter("delivered", "Changes that were delivered.")
         self.refused = self._counter("refused", "Changes that the target did not want.")
