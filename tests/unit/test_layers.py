@@ -168,7 +168,7 @@ LIBRARIES = {
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
     | {"client", "compute", "feed", "audit"},
-    "prometheus_client": {"observing", "monitoring"},
+    "prometheus_client": {"observing", "monitoring", "feed"},
     "opentelemetry": {"observing"},
     "keystoneauth1": {"console", "http", "sync", "access", "adapter", "compute", "conf"}
     | {"cmd", "audit"},
