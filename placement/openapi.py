@@ -19,6 +19,7 @@ from placement_foundation.errors import AddressTooLong, BodyTooLarge
 from placement_foundation.http import json_text, query_string
 from placement_foundation.http.answer import JSON, LINES
 from placement_foundation.http.application import Table
+from placement_foundation.http.json_text import Written
 from placement_foundation.http.operation import Deviation, Handler, Operation, Reply
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
@@ -89,7 +90,7 @@ def _describe_document(version: Version) -> Json:
 
 @described(_describe_document)
 def _render(asked: Version | None, view: View) -> Json:
-    return _encoded(asked or view.version)
+    return Written(_write(asked or view.version))
 
 
 TABLE: Table = {
@@ -107,8 +108,8 @@ TABLE: Table = {
 
 
 @functools.cache
-def _encoded(version: Version) -> Json:
-    return json_text.fragment(describe(version))
+def _write(version: Version) -> bytes:
+    return json_text.encode(describe(version))
 
 
 def describe(version: Version) -> Json:

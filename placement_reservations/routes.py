@@ -3,8 +3,6 @@
 If you read one file, read this one.
 """
 
-from functools import partial
-
 from placement_foundation.http import query_string
 from placement_foundation.http.operation import Deviation, Operation
 from placement_foundation.http.version import always
@@ -19,9 +17,7 @@ from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 
 # A parameter that is not known may be a filter that was mistyped.
-row = partial(Operation, query=always(query_string.refuse_all))
-of_lease = partial(row, subject=always(leases.get), owner=leases.owner_of)
-of_host = partial(row, subject=always(hosts.get))
+NO_QUERY = always(query_string.refuse_all)
 
 VERSIONS = {
     "GET": Operation(
@@ -45,20 +41,22 @@ ROUTES: dict[str, dict[str, Operation]] = {
         ),
     },
     "/v1/leases": {
-        "GET": row(
+        "GET": Operation(
             handler=always(lease.list_leases),
             policy="reservation:leases:list",
+            query=NO_QUERY,
             reply=always(lease_wire.render_leases),
         ),
-        "POST": row(
+        "POST": Operation(
             handler=always(lease.create_lease),
             policy="reservation:leases:create",
+            query=NO_QUERY,
             body=always(lease_wire.POST_LEASE),
             reply=always(lease_wire.render_lease),
         ),
     },
     "/v1/leases/free": {
-        "GET": row(
+        "GET": Operation(
             handler=always(lease.list_free),
             policy="reservation:leases:list_free",
             query=always(free_wire.parse_query),
@@ -66,37 +64,48 @@ ROUTES: dict[str, dict[str, Operation]] = {
         ),
     },
     "/v1/leases/{lease_id}": {
-        "GET": of_lease(
+        "GET": Operation(
             handler=always(lease.show_lease),
             policy="reservation:leases:show",
+            query=NO_QUERY,
+            subject=always(leases.get),
+            owner=leases.owner_of,
             reply=always(lease_wire.render_lease),
         ),
-        "PUT": of_lease(
+        "PUT": Operation(
             handler=always(lease.update_lease),
             policy="reservation:leases:update",
+            query=NO_QUERY,
+            subject=always(leases.get),
+            owner=leases.owner_of,
             body=always(lease_wire.PUT_LEASE),
             reply=always(lease_wire.render_lease),
         ),
-        "DELETE": of_lease(
+        "DELETE": Operation(
             handler=always(lease.delete_lease),
             policy="reservation:leases:delete",
+            query=NO_QUERY,
+            subject=always(leases.get),
+            owner=leases.owner_of,
         ),
     },
     "/v1/os-hosts": {
-        "GET": row(
+        "GET": Operation(
             handler=always(host.list_hosts),
             policy="reservation:hosts:list",
+            query=NO_QUERY,
             reply=always(host_wire.render_hosts),
         ),
-        "POST": row(
+        "POST": Operation(
             handler=always(host.create_host),
             policy="reservation:hosts:create",
+            query=NO_QUERY,
             body=always(host_wire.POST_HOST),
             reply=always(host_wire.render_host),
         ),
     },
     "/v1/os-hosts/allocations": {
-        "GET": row(
+        "GET": Operation(
             handler=always(host.list_allocations),
             policy="reservation:hosts:allocations:list",
             query=always(allocation_wire.parse_query),
@@ -104,7 +113,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         ),
     },
     "/v1/os-hosts/properties": {
-        "GET": row(
+        "GET": Operation(
             handler=always(host.list_properties),
             policy="reservation:hosts:properties:list",
             query=always(host_wire.parse_properties_query),
@@ -112,48 +121,59 @@ ROUTES: dict[str, dict[str, Operation]] = {
         ),
     },
     "/v1/os-hosts/properties/{name}": {
-        "PATCH": row(
+        "PATCH": Operation(
             handler=always(host.update_property),
             policy="reservation:hosts:properties:update",
+            query=NO_QUERY,
             body=always(host_wire.PATCH_PROPERTY),
             reply=always(host_wire.render_property),
         ),
     },
     "/v1/os-hosts/{identifier}": {
-        "GET": of_host(
+        "GET": Operation(
             handler=always(host.show_host),
             policy="reservation:hosts:show",
+            query=NO_QUERY,
+            subject=always(hosts.get),
             reply=always(host_wire.render_host),
         ),
-        "PUT": of_host(
+        "PUT": Operation(
             handler=always(host.update_host),
             policy="reservation:hosts:update",
+            query=NO_QUERY,
+            subject=always(hosts.get),
             body=always(host_wire.PUT_HOST),
             reply=always(host_wire.render_host),
         ),
-        "DELETE": of_host(
+        "DELETE": Operation(
             handler=always(host.delete_host),
             policy="reservation:hosts:delete",
+            query=NO_QUERY,
+            subject=always(hosts.get),
         ),
     },
     "/v1/os-hosts/{identifier}/allocation": {
-        "GET": of_host(
+        "GET": Operation(
             handler=always(host.show_allocation),
             policy="reservation:hosts:allocations:show",
+            query=NO_QUERY,
+            subject=always(hosts.get),
             reply=always(allocation_wire.render_allocation),
         ),
     },
     "/v1/flavors": {
-        "GET": row(
+        "GET": Operation(
             handler=always(flavor.list_flavors),
             policy="reservation:flavors:list",
+            query=NO_QUERY,
             reply=always(flavor_wire.render_flavors),
         ),
     },
     "/v1/flavors/{flavor_id}": {
-        "GET": row(
+        "GET": Operation(
             handler=always(flavor.show_flavor),
             policy="reservation:flavors:show",
+            query=NO_QUERY,
             reply=always(flavor_wire.render_flavor),
         ),
     },

@@ -32,11 +32,8 @@ class Instance:
         self.database = backends.connect(url)
         config = settings.make_config({("placement", "keep_forest"): keeps})
         self.clock = Clock()
-        journal = app.make_context(config, self.database).journal
         self.context = context_of(
-            conf.settings(config),
-            cache.CachedForest(journal, self.clock) if keeps else None,
-            journal,
+            conf.settings(config), cache.CachedForest(self.clock) if keeps else None
         )
         self.client = Client(app.build(config, self.database, self.context))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement.objects.soundness.checking import Finding
 from placement_foundation.database import engine
@@ -46,9 +45,9 @@ def add(categories: Any) -> None:
     parser.set_defaults(action="", run=run, code_of_trouble=NOT_LOOKED)
 
 
-def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
+def run(database: Database, config: cfg.ConfigOpts) -> int:
     """Look for rows that break what the service relies on; exit with 1 if any do."""
-    asked, database = config.category, ledger.database
+    asked = config.category
     engine.require_file(database.engine.url)
     found = _look(database, None if asked.json else SHOWN)
     _print(found, asked.json)
@@ -57,7 +56,9 @@ def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     if not (asked.yes or _agrees()):
         return FOUND
     try:
-        mended = ledger.write(lambda tx: checking.repair(tx, found, asked.remove))
+        mended = database.write(
+            lambda connection: checking.repair(connection, found, asked.remove)
+        )
     except checking.RemovalRefusedError as exc:
         print(_refusal(exc), file=sys.stderr)
         return FOUND

@@ -197,22 +197,33 @@ def _create(
     }
     # What was declared of a provider that has gone counts no longer.
     forgotten = {(uuid, owner): Declared() for owner in world.declared.get(uuid, ())}
-    wanted = (inventories or None, part.traits or None, part.aggregates or None)
+    declared = _remember(part, parent_uuid, created=True)
     return _Piece(
-        Goal(None, uuid, part.name, parent_uuid, *wanted),
+        Goal(
+            None,
+            uuid,
+            part.name,
+            parent_uuid,
+            inventories or None,
+            part.traits or None,
+            part.aggregates or None,
+        ),
         (Change(part.name, None, after),),
-        declared={
-            **forgotten,
-            (uuid, terms.owner): _remember(part, parent_uuid, created=True),
-        },
+        declared={**forgotten, (uuid, terms.owner): declared},
     )
 
 
 def _remember(
     part: DeclaredProvider, parent_uuid: str | None, *, created: bool
 ) -> Declared:
-    belongings = (part.inventories, part.traits, part.aggregates)
-    return Declared(part.name, parent_uuid, *belongings, created)
+    return Declared(
+        part.name,
+        parent_uuid,
+        part.inventories,
+        part.traits,
+        part.aggregates,
+        created,
+    )
 
 
 def _change(
@@ -274,7 +285,11 @@ def _compare_place(
 def _compare(
     part: DeclaredProvider, provider: Provider, parent_uuid: str | None, owners: Owners
 ) -> tuple[Goal, tuple[Change, ...], tuple[Change, ...]]:
-    kinds = [unit.compare(kind, part, provider, owners) for kind in unit.ABSENT]
+    kinds = [
+        unit.compare_inventories(part, provider, owners),
+        unit.compare_traits(part, provider, owners),
+        unit.compare_aggregates(part, provider, owners),
+    ]
     wanted = [kind.wanted for kind in kinds]
     goal = Goal(provider, provider.uuid, part.name, parent_uuid, *wanted)
     changes = tuple(change for kind in kinds for change in kind.changes)

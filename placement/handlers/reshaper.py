@@ -2,14 +2,13 @@
 
 from placement import errors
 from placement.objects import reshaper
-from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import reshaper as wire
-from placement_foundation.http.operation import Reply, writing
+from placement_foundation.http.operation import Connection, Reply, writing
 
 
 @writing
-def reshape(call: Call[None], tx: Transaction) -> Reply:
+def reshape(call: Call[None], connection: Connection) -> Reply:
     """Replace inventories of providers, and all allocations of some consumers.
 
     :raises UnknownProvider: a provider of the inventories does not exist
@@ -22,7 +21,7 @@ def reshape(call: Call[None], tx: Transaction) -> Reply:
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        reshaper.reshape(tx, shapes, claims, attempts=attempts)
+        reshaper.reshape(connection, shapes, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
     return Reply()

@@ -10,7 +10,6 @@ from placement.db import models
 from placement.model import entry
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_match, generation, resource_provider
-from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 _LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
@@ -23,7 +22,7 @@ def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, in
     )
 
 
-def lock(tx: Transaction, uuids: Iterable[str]) -> None:
+def lock(connection: sa.Connection, uuids: Iterable[str]) -> None:
     """Lock aggregates, after any providers, until this transaction ends.
 
     What is placed in one of them is then placed by one transaction after the other.
@@ -31,11 +30,11 @@ def lock(tx: Transaction, uuids: Iterable[str]) -> None:
     row = models.Aggregate
     # The UUID is optional in the table only.
     string_column: Any = row.uuid
-    exact_match.lock_by_string(tx, _LOCKED, row.id, string_column, uuids)
+    exact_match.lock_by_string(connection, _LOCKED, row.id, string_column, uuids)
 
 
 def replace_all(
-    tx: Transaction,
+    connection: sa.Connection,
     provider: ResourceProvider,
     uuids: Sequence[str],
     *,
@@ -48,11 +47,11 @@ def replace_all(
     :raises ConcurrentUpdate: another request has changed the provider
     """
     change = association.replace(
-        tx,
+        connection,
         provider.id,
         models.ResourceProviderAggregate.aggregate_id,
         models.Aggregate.uuid,
-        ensure(tx, uuids),
+        ensure(connection, uuids),
     )
     entries = entry.of_members(
         entry.AGGREGATES_CHANGED,
@@ -61,21 +60,21 @@ def replace_all(
         change.added,
         change.removed,
     )
-    resource_provider.record_change(tx, [provider], entries, bump=bump)
+    resource_provider.record_change(connection, [provider], entries, bump=bump)
     return generation.of(provider) + bump
 
 
-def ensure(tx: Transaction, uuids: Sequence[str]) -> dict[str, int]:
+def ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; create those that are new."""
-    ids = ids_by_uuid(tx.connection, uuids)
+    ids = ids_by_uuid(connection, uuids)
     new = sorted(set(uuids) - ids.keys())
     if not new:
         return ids
     for chunk in storage.chunks(new):
         storage.insert_missing(
-            tx.connection, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
+            connection, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
         )
-    ids |= ids_by_uuid(tx.connection, new)
+    ids |= ids_by_uuid(connection, new)
     for uuid in new:
         if uuid not in ids:
             raise errors.Conflict(

@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 
+import sqlalchemy as sa
+
 from placement import errors
 from placement.model.allocation import Claim, class_names, provider_uuids
 from placement.model.entry import Entry
@@ -16,12 +18,11 @@ from placement.objects import (
 )
 from placement.objects.allocation import ClaimNames, Held
 from placement.objects.resource_provider import Locked
-from placement.objects.transaction import Transaction
 from placement_foundation.database.trouble import LostRaceError
 
 
 def reshape(
-    tx: Transaction,
+    connection: sa.Connection,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     *,
@@ -44,9 +45,9 @@ def reshape(
     :raises InventoryInUse: an inventory to be removed has allocations
     """
     consumers = [each.consumer for each in claims]
-    names = allocation.look_up(tx.connection, claims)
+    names = allocation.look_up(connection, claims)
     held = allocation.hold(
-        tx,
+        connection,
         names.consumers,
         [*shapes, *provider_uuids(claims)],
         ids=names.provider_ids,
@@ -54,10 +55,10 @@ def reshape(
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
     allocation.check_providers(claims, held)
-    _check_classes(tx, shapes, claims, names)
+    _check_classes(connection, shapes, claims, names)
     try:
         allocation.check_attempts(attempts)
-        _reshape(tx, shapes, claims, names, held)
+        _reshape(connection, shapes, claims, names, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
 
@@ -77,20 +78,20 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    tx: Transaction,
+    connection: sa.Connection,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     known: ClaimNames,
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    ids = resource_class.lock_ids_by_name(tx, [*names, *class_names(claims)])
+    ids = resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])
     # What was looked up before there were locks.
     if not known.class_ids.items() <= ids.items():
         raise LostRaceError("a resource class has another id by now")
 
 
 def _reshape(
-    tx: Transaction,
+    connection: sa.Connection,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     names: ClaimNames,
@@ -100,24 +101,26 @@ def _reshape(
     coming = {
         (uuid, name): each
         for uuid, shape in shapes.items()
-        for name, each in inventory.as_stored(tx.connection, shape.inventories).items()
+        for name, each in inventory.as_stored(connection, shape.inventories).items()
     }
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
-    providers = _bump(tx, held.providers, filled, [])
+    providers = _bump(connection, held.providers, filled, [])
     held = dataclasses.replace(held, providers=providers)
-    providers = allocation.replace_held(tx, claims, names, held, coming)
+    providers = allocation.replace_held(connection, claims, names, held, coming)
     entries = inventory.replace_of_many(
-        tx,
+        connection,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
     )
-    _bump(tx, providers, shapes, entries)
+    _bump(connection, providers, shapes, entries)
 
 
 def _bump(
-    tx: Transaction,
+    connection: sa.Connection,
     providers: Mapping[str, Locked],
     uuids: Collection[str],
     entries: Iterable[Entry],
 ) -> dict[str, Locked]:
-    bumped = resource_provider.bump(tx, [providers[uuid] for uuid in uuids], entries)
+    bumped = resource_provider.bump(
+        connection, [providers[uuid] for uuid in uuids], entries
+    )
     return {**providers, **bumped}

@@ -30,19 +30,11 @@ class Server:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
-    """Where a server is: the host's UUID, and the allocations, as in a candidate.
+class Booted:
+    """Where a server was booted: the host's UUID, and what was claimed."""
 
-    One that ``existed`` was there before; it has no mappings. ``expires_at`` is the
-    time at which the allocations end, if they do.
-    """
-
-    server: str
     host: str
-    allocations: Json
-    mappings: dict[str, list[str]]
-    existed: bool = False
-    expires_at: str | None = None
+    candidate: Candidate
 
 
 def find(placement: Client, request: Request) -> Candidates:
@@ -71,7 +63,7 @@ def in_order(candidates: Candidates) -> Iterable[Candidate]:
 
 def boot(
     placement: Client, server: Server, request: Request, weigh: Weigher = in_order
-) -> Placed:
+) -> Booted:
     """Find a host for a server and claim it.
 
     :raises NoValidHost: there is no candidate, or other clients were faster at all of
@@ -83,7 +75,10 @@ def boot(
     """
     candidates = find(placement, request)
     if held := placement.get_allocations(server.uuid).by_provider:
-        raise taken(server.uuid, held)
+        raise ServerTaken(
+            f"server {server.uuid} is not booted: it holds something of "
+            f"{', '.join(sorted(held))} already"
+        )
     tried = 0
     for candidate in weigh(candidates):
         tried += 1
@@ -92,18 +87,9 @@ def boot(
         except BadRequest as exc:
             raise refusal(request, exc) from exc
         if claimed:
-            host = host_of(candidate, candidates.summaries)
-            return Placed(server.uuid, host, candidate.allocations, candidate.mappings)
+            return Booted(host_of(candidate, candidates.summaries), candidate)
     which = f"none of {tried} candidates has" if tried > 1 else "the candidate has no"
     raise NoValidHost(f"others were faster: {which} room any more")
-
-
-def taken(server: str, providers: Iterable[str]) -> ServerTaken:
-    """Return the error for a server that holds something already."""
-    return ServerTaken(
-        f"server {server} is not booted: it holds something of "
-        f"{', '.join(sorted(providers))} already"
-    )
 
 
 def host_of(candidate: Candidate, summaries: Json) -> str:

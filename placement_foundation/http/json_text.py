@@ -14,10 +14,20 @@ import orjson
 from placement_foundation.http.schema import Json
 
 
+# orjson would encode a dataclass itself.
+class Written:
+    """A document, or a part of one, that is already encoded."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+
 def encode(document: Json) -> bytes:
-    """Return a document as bytes. Parts of it may already be encoded."""
+    """Return a document as bytes. Parts of it may already be ``Written``."""
     try:
-        return orjson.dumps(document)
+        return orjson.dumps(document, default=_copy)
     except TypeError:
         # No document of a renderer contains itself, so nothing checks for that.
         text = json.dumps(document, check_circular=False, default=_parse)
@@ -30,8 +40,28 @@ def fragment(document: Json) -> Json:
     return orjson.Fragment(bytes(memoryview(encode(document))))
 
 
-def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Json:
-    """Return encoded items between brackets, as an encoded part of a document.
+def parts(document: Json) -> list[bytes]:
+    """Return a document as bytes in parts, without copying members that are written.
+
+    They may have megabytes.
+    """
+    if isinstance(document, Written):
+        return [document.text]
+    if not isinstance(document, dict) or not any(
+        isinstance(value, Written) for value in document.values()
+    ):
+        return [encode(document)]
+    pieces, before = [], b"{"
+    for name, value in document.items():
+        pieces.append(before + encode(name) + b":")
+        pieces.append(value.text if isinstance(value, Written) else encode(value))
+        before = b","
+    pieces.append(b"}")
+    return pieces
+
+
+def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Written:
+    """Return encoded items between brackets.
 
     All pieces are copied once, as there may be megabytes of them.
 
@@ -42,10 +72,19 @@ def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Json:
         # The comma before the first one.
         listed[1] = listed[1][1:]
     listed.append(closing)
-    return orjson.Fragment(b"".join(listed))
+    return Written(b"".join(listed))
+
+
+def _copy(part: Any) -> orjson.Fragment:
+    return orjson.Fragment(_text_of(part))
 
 
 def _parse(part: Any) -> Json:
-    if not isinstance(part, orjson.Fragment):
-        raise TypeError(f"{type(part)} has no form in JSON")
-    return json.loads(orjson.dumps(part))
+    is_fragment = isinstance(part, orjson.Fragment)
+    return json.loads(orjson.dumps(part) if is_fragment else _text_of(part))
+
+
+def _text_of(part: Any) -> bytes:
+    if isinstance(part, Written):
+        return part.text
+    raise TypeError(f"{type(part)} has no form in JSON")

@@ -28,7 +28,7 @@ class Chore(NamedTuple):
     """
 
     name: str
-    work: Callable[[], object]
+    work: Callable[[], None]
     every: float
 
 

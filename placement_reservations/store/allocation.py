@@ -59,10 +59,16 @@ def list_every(
 ) -> list[Holding]:
     """Return all slots, including those only wanted; the oldest promises first.
 
-    What is being cleaned although its lease is gone follows, without a reservation.
+    What is being cleaned although its lease is gone follows.
     """
     held = [_holding(row, now) for row in connection.execute(_grouped())]
     return held + _list_cleanings(connection, cleaning, now)
+
+
+def list_all(connection: sa.Connection, now: datetime.datetime) -> list[Holding]:
+    """Return all slots that are held, not only wanted; the oldest promises first."""
+    query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
+    return [_holding(row, now) for row in connection.execute(query)]
 
 
 def _grouped() -> Any:
@@ -95,14 +101,10 @@ def _holding(row: Any, now: datetime.datetime) -> Holding:
         row.computehost_id,
         row.reservation_id,
         Interval(row.start_date, end),
-        _size(row),
+        Size(row.vcpus, row.memory_mb, row.disk_gb),
         row.slots,
         row.wanted,
     )
-
-
-def _size(row: Any) -> Size:
-    return Size(row.vcpus, row.memory_mb, row.disk_gb)
 
 
 def _list_cleanings(
@@ -115,7 +117,7 @@ def _list_cleanings(
             row.computehost_id,
             "",
             Interval(row.end_date, row.end_date),
-            _size(row),
+            Size(row.vcpus, row.memory_mb, row.disk_gb),
             row.slots,
         )
         for row in connection.execute(query)
@@ -177,7 +179,9 @@ def insert(
         "reservation_id": reservation_id,
         "start_date": interval.start,
         "end_date": interval.end,
-        **dataclasses.asdict(size),
+        "vcpus": size.vcpus,
+        "memory_mb": size.memory_mb,
+        "disk_gb": size.disk_gb,
         "wanted": wanted,
     }
     rows = [

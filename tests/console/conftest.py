@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks import cloud
 from placement.demonstration import planting
-from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests.console import stage
 
@@ -25,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _demonstrate(database: Database) -> None:
-    Ledger(database).write(lambda tx: planting.plant(tx, 120))
+    database.write(lambda connection: planting.plant(connection, 120))
 
 
 def _plant(kind: str) -> Callable[[Database], Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from placement.demonstration import cloud, planting
-from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests.client import Client
 from tests.console import stage
@@ -68,7 +67,7 @@ def _serving(database: Database) -> Iterator[str]:
 
 
 def _fill(database: Database) -> None:
-    Ledger(database).write(lambda tx: planting.plant(tx, HOSTS))
+    database.write(lambda connection: planting.plant(connection, HOSTS))
 
 
 def _take(page: Any, address: str, view: str, scheme: str) -> None:

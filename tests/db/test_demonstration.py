@@ -11,7 +11,6 @@ from placement.cmd import manage
 from placement.db import models
 from placement.demonstration import cloud, planting
 from placement.objects import inventory
-from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
@@ -24,11 +23,11 @@ HOSTS = len(cloud.KINDS) * cloud.HOSTS_IN_A_RACK
 
 
 def plant(database: Database, hosts: int) -> int:
-    return Ledger(database).write(lambda tx: planting.plant(tx, hosts))
+    return database.write(lambda connection: planting.plant(connection, hosts))
 
 
 def remove(database: Database) -> int:
-    return Ledger(database).write(planting.remove)
+    return database.write(planting.remove)
 
 
 def numbers(database: Database) -> dict[str, int]:

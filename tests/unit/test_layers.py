@@ -62,6 +62,7 @@ LAYERS = {
         {"world"},
         {"compute"},
         {"blazar"},
+        {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
         {"clock", "errors", "version", "free_pool", "nova_filter", "measure"},
@@ -106,10 +107,9 @@ INNER = {
         {"aggregate", "consumer", "copying", "inventory", "reparenting", "trait"},
         {"lease", "resource_class", "resource_provider"},
         {"online_migration", "soundness", "standard_name"},
-        {"journal", "ledger"},
+        {"journal"},
         {"change_log", "declared", "usage"},
         {"association", "clock", "exact_match", "generation"},
-        {"transaction"},
         {"holder", "holding", "own_table", "total"},
     ],
     RESERVATIONS / "blazar": [
@@ -130,10 +130,10 @@ INNER = {
         {"address", "quotation"},
     ],
     FOUNDATION / "database": [
-        {"migration"},
+        {"migration", "origin"},
         {"storage"},
         {"engine", "sequence"},
-        {"trouble", "column", "digest", "origin"},
+        {"trouble", "column", "digest"},
     ],
     FOUNDATION / "serving": [
         {"upgrade"},
@@ -168,7 +168,7 @@ LIBRARIES = {
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
     | {"client", "compute", "feed", "audit"},
-    "prometheus_client": {"observing", "monitoring", "feed"},
+    "prometheus_client": {"observing", "monitoring"},
     "opentelemetry": {"observing"},
     "keystoneauth1": {"console", "http", "sync", "access", "adapter", "compute", "conf"}
     | {"cmd", "audit"},

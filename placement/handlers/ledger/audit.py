@@ -5,7 +5,6 @@ from typing import Any
 from placement import errors
 from placement.objects import clock, note
 from placement.objects.note import Topic
-from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement_foundation.http.operation import Connection, Reply, reading, writing
 
@@ -20,19 +19,19 @@ def list_audits(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def record(call: Call[str], tx: Transaction) -> Reply:
+def record(call: Call[str], connection: Connection) -> Reply:
     """Record what an audit has found, in place of what it found before.
 
     :raises UnusableTable: there is no table for it
     """
     moment = clock.now().isoformat(timespec="seconds")
     document = {"recorded_at": f"{moment}Z", **call.body}
-    note.change(tx, Topic.AUDIT, call.subject, lambda before: document)
+    note.change(connection, Topic.AUDIT, call.subject, lambda before: document)
     return Reply()
 
 
 @writing
-def forget(call: Call[str], tx: Transaction) -> Reply:
+def forget(call: Call[str], connection: Connection) -> Reply:
     """Forget what an audit has found.
 
     :raises NotFound: nothing is recorded of it
@@ -43,5 +42,5 @@ def forget(call: Call[str], tx: Transaction) -> Reply:
         if before is None:
             raise errors.NotFound(f"No audit '{call.subject}' is recorded.")
 
-    note.change(tx, Topic.AUDIT, call.subject, remove)
+    note.change(connection, Topic.AUDIT, call.subject, remove)
     return Reply()

@@ -12,9 +12,8 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.db.own import content
 from placement.objects import declared
-from placement.objects.journal import packing
+from placement.objects.journal import recording
 from placement.objects.soundness.rule import RULES, Removal, Repair, Rule
-from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence
 
 # How many rows a repair removes without a number that allows it.
@@ -79,7 +78,7 @@ def check(
 
 
 def repair(
-    tx: Transaction,
+    connection: sa.Connection,
     findings: Iterable[Finding],
     most_removed: int | None = None,
 ) -> dict[str, int]:
@@ -98,18 +97,18 @@ def repair(
         before = mended.total()
         for each in findings:
             if isinstance(each.repair, Removal):
-                shared += each.repair.count_shared(tx.connection)
-            count = each.repair(tx) if each.repair else 0
+                shared += each.repair.count_shared(connection)
+            count = each.repair(connection) if each.repair else 0
             removed += count if isinstance(each.repair, Removal) else 0
             mended[each.name] += count
         if mended.total() == before:
             break
-        findings = list(check(tx.connection, most=1))
+        findings = list(check(connection, most=1))
     allowed = HANDFUL if most_removed is None else most_removed
     if removed > allowed or (shared and most_removed is None):
         raise RemovalRefusedError(removed, shared)
     if +mended:
-        tx.record_all()
+        recording.note_everything(connection)
     return dict(+mended)
 
 
@@ -123,8 +122,8 @@ def _check_sequences(connection: sa.Connection) -> Iterator[Finding]:
     behind = sequence.list_behind(connection, tables)
     if behind:
 
-        def mend(tx: Transaction) -> int:
-            sequence.count_on(tx.connection, behind)
+        def mend(connection: sa.Connection) -> int:
+            sequence.count_on(connection, behind)
             return len(behind)
 
         meaning = "the next id that the database draws is taken"
@@ -145,10 +144,10 @@ def _check_content(connection: sa.Connection, present: Set[str]) -> Iterator[Fin
             )
 
 
-def _complete(table: sa.Table, tx: Transaction) -> int:
-    rows = content.CONTENT.rows[table](tx.connection)
+def _complete(table: sa.Table, connection: sa.Connection) -> int:
+    rows = content.CONTENT.rows[table](connection)
     if rows:
-        tx.execute(sa.insert(table), rows)
+        connection.execute(sa.insert(table), rows)
     return len(rows)
 
 
@@ -175,7 +174,7 @@ _DOCUMENTS: Sequence[tuple[str, sa.Column[Any], Callable[[Any], object]]] = (
     ("declaration-document", models.DECLARATIONS.c.document, declared.parse_document),
     ("note-document", models.NOTES.c.document, json.loads),
     ("journal-waiting", models.JOURNAL_INBOX.c.entries, json.loads),
-    ("journal-entry", _entry.entry, packing.unpack),
+    ("journal-entry", _entry.document, json.loads),
 )
 
 
@@ -188,7 +187,7 @@ def _check_documents(
             continue
         key = column.table.primary_key
         query = sa.select(*key, column).order_by(*key)
-        if column is _entry.entry:
+        if column is _entry.document:
             query = query.where(_entry.position > _expired)
         damaged = []
         for row in connection.execute(query.execution_options(yield_per=BATCH)):
