@@ -8,12 +8,13 @@ Nova loads it by its name::
     enabled_filters = ..., ReservedHostsFilter
 """
 
+import re
 from typing import Any
 
 from nova.scheduler import filters
 
-from placement_reservations import free_pool
-
+# The key of an extra spec that asks for a slot of a reservation.
+RESERVED = re.compile(r"resources[a-zA-Z0-9_-]{0,64}:CUSTOM_RESERVATION_.*", re.DOTALL)
 # The host aggregate of reservable hosts; ``[free_pool] name`` of the service.
 POOL = "freepool"
 
@@ -34,4 +35,5 @@ class ReservedHostsFilter(filters.BaseHostFilter):  # type: ignore[misc]
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
         """Return whether a server may be put on a host."""
         in_pool = any(each.name == self.pool for each in host_state.aggregates)
-        return free_pool.passes(in_pool, spec_obj.flavor.extra_specs or {})
+        extra_specs = spec_obj.flavor.extra_specs or {}
+        return not in_pool or any(RESERVED.fullmatch(key) for key in extra_specs)

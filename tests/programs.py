@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 import pytest
 
@@ -102,22 +101,6 @@ def free_ports(count: int) -> list[int]:
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             found.add(port)
     return sorted(found)
-
-
-def run_into(
-    output: int | IO[str], module: str, *arguments: str, home: Path
-) -> tuple[int, str]:
-    """Run a program that prints to a file or a pipe; return exit code and errors."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        env=environment(home),
-        stdout=output,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stderr
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,46 +211,6 @@ def test_several_nodes_at_a_time_end_as_one_after_the_other(world: World) -> Non
     assert world.run(parallel=5).removed == set()
 
 
-def test_no_more_requests_are_made_at_a_time_than_set(
-    world: World, application: "WSGIApplication"
-) -> None:
-    uuids = {world.enrol(f"n{number}") for number in range(9)}
-    world.run()
-    running: list[int] = []
-    together: list[int] = []
-    meeting, lock = threading.Barrier(3), threading.Lock()
-
-    def answer(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        with lock:
-            running.append(1)
-            together.append(len(running))
-            is_early = len(together) <= 3
-        if is_early:
-            # It goes on only if three requests are there at the same time.
-            meeting.wait(timeout=20)
-        try:
-            return application(environ, start_response)
-        finally:
-            running.pop()
-
-    with serving(answer) as served:
-        tally = world.run(url=served.url, parallel=3)
-    assert (tally.synchronised, tally.changed) == (uuids, set())
-    assert len(together) == len(READS) * len(uuids)
-    assert max(together) == 3
-
-
-def test_what_several_nodes_need_is_made_once(world: World) -> None:
-    for number in range(4):
-        world.enrol(f"n{number}", "CUSTOM_A", "CUSTOM_B")
-    world.run()
-    assert world.writes().count(f"PUT /resource_classes/{GOLD}") == 1
-    assert world.writes().count("PUT /traits/CUSTOM_A") == 1
-    assert world.service.lines.count("GET /traits") < 4
-
-
 def test_a_provider_goes_with_its_node(world: World) -> None:
     uuid, other = world.enrol("n1"), world.enrol("n2")
     world.run()
@@ -452,31 +411,6 @@ def test_nodes_left_when_the_agent_is_stopped_have_failed(
     assert "stopped: 2 nodes wait for the next pass" in caplog.text
 
 
-def test_it_is_known_which_service_has_answered(
-    world: World, application: "WSGIApplication"
-) -> None:
-    def heard(url: str) -> list[str]:
-        told: list[str] = []
-        with memory.opened(world.state) as remembered:
-            way = access.from_environment({}, url=url, token="admin")
-            placement = Client(way, pause=lambda seconds: None)
-            nodes = world.bare_metal()
-            Agent(nodes, placement, remembered, heard=told.append).synchronise_all()
-        return told
-
-    nobody = "http://127.0.0.1:9"
-    # Without nodes, Placement is asked all the same.
-    assert heard(world.service.url) == ["nodes", "placement"]
-    assert heard(nobody) == ["nodes"]
-    with serving(Trouble(application, lambda environ: "401 Unauthorized")) as served:
-        assert heard(served.url) == ["nodes"]
-    for number in range(2):
-        world.enrol(f"n{number}")
-    assert heard(nobody) == ["nodes"]
-    with serving(Trouble(application, lambda environ: "400 Bad Request")) as served:
-        assert heard(served.url) == ["nodes", "placement", "placement"]
-
-
 def test_a_node_that_may_be_gone_and_cannot_be_read_is_left(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -609,23 +543,6 @@ def test_changes_held_up_by_an_outage_of_placement_come_later(
     world.nodes.call("DELETE", "/v1/nodes/n0")
     assert len(world.run().synchronised) == 4
     assert world.run().changed == set()
-
-
-@pytest.mark.parametrize("status", ["500 Internal Server Error", "401 Unauthorized"])
-def test_a_placement_without_an_answer_is_not_asked_for_every_node(
-    world: World,
-    application: "WSGIApplication",
-    caplog: pytest.LogCaptureFixture,
-    status: str,
-) -> None:
-    uuids = {world.enrol(f"n{number}") for number in range(12)}
-    fail = Trouble(application, lambda environ: status)
-    with serving(fail) as served:
-        tally = world.run(url=served.url, parallel=2)
-        assert len(served.calls) <= 3 + 1
-    assert tally.failed == tally.unanswered == uuids
-    assert "Placement does not answer: 12 nodes wait" in caplog.text
-    assert world.run(parallel=2).synchronised == uuids
 
 
 class Crash(BaseException):
@@ -772,31 +689,6 @@ def test_a_provider_that_is_gone_already_is_forgotten(world: World) -> None:
     world.placement.delete(f"/resource_providers/{uuid}", version="1.23")
     assert world.run().removed == {uuid}
     assert Memory(world.state).providers == set()
-
-
-def test_the_memory_is_written_once_however_many_providers_go(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uuids = {world.enrol(f"n{number}") for number in range(4)}
-    left = world.enrol("n4")
-    world.run()
-    for number in range(4):
-        world.nodes.call("DELETE", f"/v1/nodes/n{number}")
-    written: list[frozenset[str]] = []
-    write = memory._write
-
-    def recording(path: Path, providers: frozenset[str], missing: Any) -> None:
-        written.append(providers)
-        if len(written) == 1:
-            raise memory.Unusable("there is no room")
-        write(path, providers, missing)
-
-    monkeypatch.setattr(memory, "_write", recording)
-    # What cannot be forgotten is found to be gone by the next pass.
-    assert world.run().failed == uuids
-    tally = world.run(parallel=2)
-    assert (tally.removed, tally.failed) == (uuids, set())
-    assert written == [frozenset({left})] * 2
 
 
 def test_new_nodes_that_cannot_be_remembered_do_not_hold_up_the_others(

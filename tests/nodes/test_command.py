@@ -1,19 +1,14 @@
 """``placement-nodes`` and ``placement-nodes-sync``, as an operator meets them."""
 
-import contextlib
-import dataclasses
-import io
 import json
 import re
 import subprocess
 import sys
-import threading
-import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,11 +19,10 @@ from placement_nodes.db import migration
 from placement_nodes.sync.agent import Tally
 from placement_nodes.sync.report import Report
 from tests import backends, programs
-from tests.nodes.world import GOLD, World, gold
-from tests.serving import serving
+from tests.nodes.world import GOLD, World
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    pass
 
 SERVE = "placement_nodes.cmd.nodes"
 SYNC = "placement_nodes.cmd.nodes_sync"
@@ -145,89 +139,6 @@ def test_nodes_are_copied_to_placement_by_a_command(world: World, home: Path) ->
     assert sync(world, home, "--once", "--remove-many")[0] == 1
     assert sync(world, home, "--once", "--remove-many")[0] == 0
     assert world.placement.list_providers() == []
-
-
-def test_as_many_connections_are_kept_as_nodes_are_worked_on(
-    world: World, application: "WSGIApplication", home: Path
-) -> None:
-    for number in range(12):
-        world.enrol(f"n{number}")
-    file = home / "nodes.conf"
-    file.write_text("[sync]\nparallel = 12\n")
-    assert sync(world, home, "--once")[0] == 0
-    meeting = threading.Barrier(12)
-
-    def answer(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        if environ["PATH_INFO"].endswith("/traits"):
-            # It is the last request for a node, so all connections are free then.
-            meeting.wait(timeout=20)
-        return application(environ, start_response)
-
-    with serving(answer) as served:
-        through = dataclasses.replace(world, service=served)
-        code, _, told = sync(through, home, "--once", "--config-file", str(file))
-    assert (code, told) == (0, "")
-
-
-@pytest.mark.parametrize("reader", ["has gone", "has no room"])
-def test_the_work_goes_on_if_nothing_can_be_printed(
-    world: World, home: Path, reader: str
-) -> None:
-    uuids = [world.enrol(f"n{number}") for number in range(3)]
-    urls = ["--nodes-url", world.nodes_service.url]
-    urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
-    with contextlib.ExitStack() as stack:
-        if reader == "has no room":
-            output: Any = stack.enter_context(Path("/dev/full").open("w"))
-        else:
-            output = stack.enter_context(programs.without_reader())
-        code, told = programs.run_into(output, SYNC, "--once", *urls, home=home)
-    assert (code, "Traceback" in told) == (0, False)
-    assert all(world.inventories(uuid) == gold() for uuid in uuids)
-    # It is said once.
-    said = told.count("nothing can be printed any more")
-    assert said == (reader == "has no room")
-
-
-def test_a_list_may_be_read_in_part(world: World, home: Path) -> None:
-    world.enrol("n1")
-    arguments = ["list", "--url", world.nodes_service.url, "--token", "admin"]
-    with programs.without_reader() as output:
-        assert programs.run_into(output, SERVE, *arguments, home=home) == (0, "")
-    with Path("/dev/full").open("w") as full:
-        assert programs.run_into(full, SERVE, *arguments, home=home) == (
-            1,
-            "placement-nodes: standard output: No space left on device\n",
-        )
-
-
-class Slow(io.StringIO):
-    """Output on which lines of threads mix, unless they take turns."""
-
-    def write(self, text: str) -> int:
-        middle = len(text) // 2
-        for part in (text[:middle], text[middle:]):
-            super().write(part)
-            time.sleep(0.001)
-        return len(text)
-
-
-def test_lines_of_nodes_at_work_at_a_time_do_not_mix(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uuids = {world.enrol(f"n{number}") for number in range(8)}
-    urls = ["--nodes-url", world.nodes_service.url]
-    urls += ["--placement-url", world.service.url, "--placement-token", "admin"]
-    shown = Slow()
-    monkeypatch.setattr(sys, "stdout", shown)
-    assert run(*urls) == 0
-    *lines, _ = shown.getvalue().splitlines()
-    assert {line.partition(": ")[0] for line in lines} == uuids
-    assert not [line for line in lines if not re.fullmatch(r"\S{36}: [a-z].*", line)]
-    made = [line for line in lines if "create the provider" in line]
-    assert sorted(made) == sorted(f"{one}: create the provider {one}" for one in uuids)
 
 
 def run(*arguments: str) -> int:

@@ -1,6 +1,5 @@
 """Nodes: enrolled, shown, patched, removed; and documents that are open to all."""
 
-import copy
 import uuid
 from typing import Any
 
@@ -148,24 +147,6 @@ def test_a_node_in_use_is_not_given_to_another_instance(nodes: Caller) -> None:
     assert answer.fault == f"Node {uuid} is associated with instance {OTHER}."
     assert nodes.patch("n1", {"op": "remove", "path": "/instance_uuid"}).status == 200
     assert nodes.patch("n1", take).document["instance_uuid"] == UUID
-
-
-def test_a_patch_copies_the_node_once(
-    nodes: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nodes.enrol("n1", extra={"mark": 1})
-    copied: list[object] = []
-    original = copy.deepcopy
-
-    def counting(value: Any, *memo: Any) -> Any:
-        if isinstance(value, dict) and "extra" in value:
-            copied.append(value)
-        return original(value, *memo)
-
-    monkeypatch.setattr(copy, "deepcopy", counting)
-    test = {"op": "test", "path": "/extra/mark", "value": 1}
-    assert nodes.patch("n1", *[test] * 100).status == 200
-    assert len(copied) == 1
 
 
 def test_a_patch_changes_the_fields_it_names(nodes: Caller) -> None:

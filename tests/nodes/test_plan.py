@@ -1,6 +1,5 @@
 """The steps that make a provider match its node."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,6 @@ FREE: dict[str, Any] = {
     "traits": ["CUSTOM_A"],
 }
 GOLD = "CUSTOM_GOLD"
-NONE: frozenset[str] = frozenset()
 
 
 def wanted(*traits: str, reserved: int = 0) -> Wanted:
@@ -94,37 +92,6 @@ def test_a_node_that_cannot_be_allocated_is_reserved(
     }
 
 
-@pytest.mark.parametrize("resource_class", [None, ""])
-def test_nothing_can_be_allocated_without_a_resource_class(
-    resource_class: str | None,
-) -> None:
-    want = plan.wanted_of({**FREE, "resource_class": resource_class})
-    assert (want.resource_class, want.inventories) == (None, {})
-    assert texts(want, found(*want.traits, inventories={})) == []
-    assert texts(want, found(*want.traits)) == ["remove the inventory"]
-
-
-def test_another_name_is_taken_back() -> None:
-    have = dataclasses.replace(found(), name="n1")
-    assert texts(wanted(), have) == ["rename the provider n1 back"]
-
-
-def test_nothing_is_done_when_nothing_differs() -> None:
-    have = found("CUSTOM_A", known="CUSTOM_A")
-    assert texts(wanted("CUSTOM_A"), have) == []
-
-
-def test_a_new_provider_gets_all() -> None:
-    have = Found(None, {}, NONE, frozenset({"HW_CPU_X86_VMX"}))
-    assert texts(wanted("CUSTOM_A", "HW_CPU_X86_VMX"), have) == [
-        f"create the provider {UUID}",
-        "make sure of the resource class CUSTOM_GOLD",
-        "set the inventory to one CUSTOM_GOLD",
-        "make sure of the trait CUSTOM_A",
-        "set the traits to CUSTOM_A, HW_CPU_X86_VMX",
-    ]
-
-
 @pytest.mark.parametrize(
     "inventories",
     [
@@ -145,18 +112,3 @@ def test_an_inventory_that_differs_is_replaced(
         "make sure of the resource class CUSTOM_GOLD",
         "set the inventory to one CUSTOM_GOLD",
     ]
-
-
-def test_traits_that_differ_are_replaced() -> None:
-    have = found("CUSTOM_B", known="CUSTOM_A")
-    assert texts(wanted("CUSTOM_A"), have) == ["set the traits to CUSTOM_A"]
-    assert texts(wanted(), have) == ["set the traits to none"]
-
-
-def test_unknown_standard_traits_are_left_out() -> None:
-    have = found("CUSTOM_A", known="CUSTOM_A")
-    want = wanted("CUSTOM_A", "HW_NEW")
-    assert plan.unknown_traits(want, have) == ["HW_NEW"]
-    assert texts(want, have) == []
-    have = found(known="CUSTOM_A")
-    assert texts(want, have) == ["set the traits to CUSTOM_A"]

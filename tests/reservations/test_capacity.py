@@ -182,17 +182,6 @@ def test_what_a_host_keeps_fits_and_one_slot_more_does_not(
     assert fits(host, kept, cleaning)
 
 
-def test_hosts_with_room_for_all_are_not_looked_at_slot_by_slot(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # With hundreds of leases on each host, the watch would lock them for a minute.
-    monkeypatch.delattr(capacity, "count_free")
-    interval = Interval(at(0), at(5))
-    held = [Holding(1, f"{n}", interval, Size(1, 2, 3), 1) for n in range(4)]
-    assert capacity.count_displaced(Size(4, 8, 12), held) == {}
-    assert capacity.count_displaced(Size(), []) == {}
-
-
 def test_one_after_the_other_shares_a_slot() -> None:
     morning, noon = Interval(at(0), at(5)), Interval(at(5), at(9))
     held = [Holding(1, "one", morning, Size(4, 4, 4), 1)]

@@ -14,7 +14,7 @@ import pytest
 
 from placement_clients import access
 from placement_foundation.serving import program
-from placement_reservations import app, conf
+from placement_reservations import conf
 from placement_reservations.cmd import reservations as command
 from placement_reservations.db import migration
 from placement_reservations.world import Rules
@@ -72,10 +72,6 @@ def test_operators_set_the_rules() -> None:
         notice=120 * second,
     )
     assert conf.rules(make_config()) == Rules()
-
-
-def test_the_service_starts_the_event_loop() -> None:
-    assert command.PROGRAM.begin is app.begin_events
 
 
 def test_events_are_run_by_a_process_of_their_own(tmp_path: Path) -> None:

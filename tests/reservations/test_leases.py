@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -20,7 +19,7 @@ from placement_reservations.lifecycle.change import Update, WishChange
 from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
 from placement_reservations.store.claim import Claim
-from placement_reservations.store.lease import Lease, Wish
+from placement_reservations.store.lease import Wish
 from tests.reservations.cloud import DAY, HOUR, SMALL, TODAY, Answered, Cloud
 from tests.reservations.options import make_config
 
@@ -74,39 +73,6 @@ def test_a_lease_lives_and_leaves_nothing(cloud: Cloud) -> None:
 def version_of(header: str) -> tuple[int, ...]:
     """Return the microversion in a header, to be compared with others."""
     return tuple(map(int, header.removeprefix("placement ").split(".")))
-
-
-def test_leases_are_read_however_many_there_are(cloud: Cloud) -> None:
-    sizes: list[int] = []
-
-    def note(connection: Any, cursor: Any, text: str, values: Any, *rest: Any) -> None:
-        sizes.append(len(values))
-
-    def read(connection: sa.Connection) -> tuple[list[Lease], ...]:
-        return (
-            leases.list_leases(connection, "blue"),
-            leases.list_unended(connection, cloud.clock.now()),
-            leases.list_by_status(connection, state.LeaseStatus.ACTIVE),
-        )
-
-    over = cloud.order(1, start=TODAY, hours=1)
-    cloud.run_due()
-    cloud.run_due(advance=HOUR)
-    active = cloud.order(1, start=TODAY + HOUR, hours=9)
-    cloud.run_due()
-    pending = [cloud.order(1) for _ in range(5)]
-    sa.event.listen(cloud.world.database.engine, "before_cursor_execute", note)
-    found = cloud.world.database.read(read)
-    sa.event.remove(cloud.world.database.engine, "before_cursor_execute", note)
-    assert [[each.id for each in listed] for listed in found] == [
-        [over, active, *pending],
-        [active, *pending],
-        [active],
-    ]
-    for lease in (each for listed in found for each in listed):
-        assert lease == cloud.lease(lease.id)
-    # A database takes a limited number of values in one statement.
-    assert max(sizes) == 1
 
 
 # Slots

@@ -12,11 +12,9 @@ from alembic.runtime.migration import MigrationContext
 from oslo_db import exception as db_exc
 
 from placement_foundation.database.storage import Database
-from placement_reservations.cmd import reservations
 from placement_reservations.db import models
 from placement_reservations.db.migration import SCHEMA
 from tests import backends
-from tests.client import new_uuid
 
 
 def test_the_migrations_create_the_tables_of_the_models(tmp_path: Path) -> None:
@@ -83,15 +81,3 @@ def test_names_are_sorted_byte_by_byte(books: Database) -> None:
         return list(connection.scalars(query))
 
     assert books.write(work) == names
-
-
-def test_the_command_creates_the_tables(tmp_path: Path) -> None:
-    with backends.empty_database(tmp_path) as url:
-        path = tmp_path / f"{new_uuid()}.conf"
-        path.write_text(f"[database]\nconnection = {url}\n")
-        asked = ["db", "sync", "--config-file", str(path)]
-        assert reservations.main(asked) == 0
-        assert reservations.main(asked) == 0
-        database = backends.connect(url)
-        assert SCHEMA.version(database) == SCHEMA.head
-        database.engine.dispose()

@@ -22,7 +22,7 @@ from placement_reservations.compute import ComputeError
 from placement_reservations.lifecycle import registration, termination
 from placement_reservations.store.flavor import Flavor
 from tests.reservations.cloud import HOUR, Cloud, make_cloud
-from tests.reservations.nova import REFUSED, Nova, Refused
+from tests.reservations.nova import Nova, Refused
 from tests.serving import serving
 
 if TYPE_CHECKING:
@@ -197,17 +197,6 @@ def test_an_outage_is_a_failure_of_compute(nova: Nova, compute: Any) -> None:
         compute.join_pool("compute-1")
     with pytest.raises(ComputeError):
         compute.list_pool()
-
-
-@pytest.mark.parametrize(("method", "path", "version", "body", "status"), REFUSED)
-def test_the_stand_in_is_strict(
-    nova: Nova, method: str, path: str, version: str, body: Any, status: int
-) -> None:
-    request = webob.Request.blank(f"/v2.1/{path}", method=method)
-    request.headers["OpenStack-API-Version"] = f"compute {version}"
-    if body is not None:
-        request.json_body = body
-    assert request.get_response(nova).status_int == status
 
 
 def test_hypervisors_are_asked_for_at_an_old_version(nova: Nova) -> None:

@@ -54,6 +54,13 @@ def server(extra_specs: dict[str, str] | None) -> Any:
         (["freepool"], None, False),
         (["freepool"], RESERVED, True),
         (["rack-1"], RESERVED, True),
+        (["freepool"], {"resources:VCPU": "1", **RESERVED}, True),
+        (["freepool"], {"resources:VCPU": "1"}, False),
+        (["freepool"], {"trait:CUSTOM_RESERVATION_X": "required"}, False),
+        (["freepool"], {"resources1:CUSTOM_RESERVATION_X": "1"}, True),
+        (["freepool"], {"resources_a-B:CUSTOM_RESERVATION_X": "1"}, True),
+        (["freepool"], {"resources:CUSTOM_RESERVATION": "1"}, False),
+        (["freepool"], {"my_resources:CUSTOM_RESERVATION_X": "1"}, False),
     ],
 )
 def test_ordinary_servers_stay_off_reservable_hosts(

@@ -65,7 +65,7 @@ LAYERS = {
         {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
-        {"clock", "errors", "version", "free_pool", "nova_filter", "measure"},
+        {"clock", "errors", "version", "nova_filter", "measure"},
     ],
     FOUNDATION: [
         {"serving"},
