@@ -53,7 +53,7 @@ class NotAcceptable(ServiceError):
 
 
 class UnavailableVersion(NotAcceptable):
-    """The microversion asked for is not one that this service has."""
+    """The service does not have the requested microversion."""
 
 
 class Conflict(ServiceError):
@@ -96,12 +96,12 @@ class Unavailable(ServiceError):
     """The service cannot answer at the moment; the same request may succeed later."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
-    # Seconds after which it is worth asking again.
+    # Seconds after which a new attempt is worthwhile.
     retry_after = 1
 
 
 class Busy(Unavailable):
-    """As many requests of this kind are being answered as may be at a time."""
+    """Too many requests of this kind are in progress."""
 
     code = "busy"
     retry_after = 2

@@ -52,7 +52,7 @@ API_OPTIONS = [
             ("noauth2", "every caller is believed: for tests only"),
         ],
         deprecated_group="DEFAULT",
-        help="How callers prove who they are.",
+        help="How callers are authenticated.",
     ),
     cfg.IntOpt(
         "max_request_body_size",
@@ -180,9 +180,9 @@ METRICS_OPTIONS = [
         "address",
         type=Address(),
         help="Count and time what the service does, and publish the metrics in the "
-        "format of Prometheus at this address, such as 127.0.0.1:9179, to anybody who "
-        "can reach it. The serve command and our worker class for gunicorn listen "
-        "there. By default nothing is counted.",
+        "format of Prometheus at this address, such as 127.0.0.1:9179, without "
+        "authentication. The serve command and gunicorn with deploy/gunicorn.conf.py "
+        "listen there. By default nothing is counted.",
     ),
 ]
 

@@ -106,13 +106,13 @@ def surround(
 ) -> Surrounded:
     """Return an application with all that surrounds it, as the options say.
 
-    :param pages: pages by path that anybody may read, outside of everything else
+    :param pages: public pages by path, outside of everything else
     :param elsewhere: further applications, each with its own socket
     """
     if config.api.auth_strategy == "noauth2":
         LOG.warning(
-            "Nobody is authenticated (auth_strategy = noauth2): anybody who reaches "
-            "the service may do anything."
+            "Callers are not authenticated (auth_strategy = noauth2): every caller may "
+            "do anything."
         )
     wrapped: Any = with_context(application, around)
     wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config, around)

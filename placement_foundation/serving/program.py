@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen where others can reach it even though nobody is authenticated",
+        help="listen on a public address although callers are not authenticated",
     )
 
 
@@ -264,8 +264,8 @@ def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
     open_to_all = config.api.auth_strategy == "noauth2"
     if open_to_all and not _is_loopback(asked.host) and not asked.insecure:
         raise Unusable(
-            f"with auth_strategy = noauth2 anybody who reaches {asked.host} may do "
-            "anything; listen on 127.0.0.1, or pass --insecure"
+            f"with auth_strategy = noauth2 every caller that reaches {asked.host} may "
+            "do anything; listen on 127.0.0.1, or pass --insecure"
         )
 
 
@@ -369,7 +369,7 @@ def _announce(
         print(line)
     print(f"Database: {database.render_as_string()}")
     if config.api.auth_strategy == "noauth2":
-        print("Nobody is authenticated: anybody who reaches this may do anything.")
+        print("Callers are not authenticated: every caller may do anything.")
         print("Try:")
         print(f"  {program.example(url)}")
     sys.stdout.flush()

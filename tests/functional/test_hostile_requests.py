@@ -228,7 +228,7 @@ def test_a_service_without_authentication_says_so_once(
     application = app.build(config, database)
     for _ in range(2):
         ask(application)
-    assert caplog.text.count("Nobody is authenticated") == count
+    assert caplog.text.count("Callers are not authenticated") == count
 
 
 @pytest.mark.parametrize("path", ["/resource_providers", "/ledger/v1/fleet"])
