@@ -177,9 +177,10 @@ METRICS_OPTIONS = [
     cfg.Opt(
         "address",
         type=option.Address(),
-        help="Also publish the metrics at this address, such as 127.0.0.1:9178, to "
-        "anybody who can reach it: for Prometheus, which has no token. placement-api "
-        "and our worker class for gunicorn listen there. By default nothing does.",
+        help="Also publish the metrics at this address, such as 127.0.0.1:9178, "
+        "without authentication: for Prometheus, which has no token. placement-api "
+        "and gunicorn with deploy/gunicorn.conf.py listen there. By default nothing "
+        "does.",
     ),
     cfg.IntOpt(
         "fleet_interval",

@@ -100,7 +100,7 @@ class UnknownProvider(BadRequest):
 class SearchExhausted(Unavailable):
     """The search for candidates used up its budget before it found any.
 
-    There may still be some. Asking again helps once the data has changed.
+    There may still be some. The same request may succeed once the data has changed.
     """
 
     code = "search_exhausted"

@@ -55,13 +55,13 @@ ALWAYS = (
     errors.DatabaseUnavailable,
 )
 HEADERS = {
-    "cache-control": "Makes caches ask the service again.",
+    "cache-control": "Makes caches validate the answer before they use it.",
     "etag": "Stands for the answer: send it in `If-None-Match` next time.",
     "last-modified": "When the newest part of the answer last changed.",
     "link": "The request for what follows, as `rel=next`.",
     "location": "The address of what was created.",
     "openstack-api-version": "The microversion of the answer.",
-    "retry-after": "Seconds after which it is worth asking again.",
+    "retry-after": "Seconds after which a new attempt is worthwhile.",
     "x-openstack-request-id": "The name of the request in the log of the service.",
 }
 IF_NONE_MATCH: Json = {

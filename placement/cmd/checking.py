@@ -29,11 +29,11 @@ def add(categories: Any) -> None:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="Mend what has one right answer, after asking. What counts as used is "
-        "never changed.",
+        help="Mend what has one right answer, after a confirmation. What counts as "
+        "used is never changed.",
     )
     parser.add_argument(
-        "--yes", action="store_true", help="With --repair, do not ask first."
+        "--yes", action="store_true", help="With --repair, need no confirmation."
     )
     parser.add_argument(
         "--remove",

@@ -213,7 +213,7 @@ class Placing:
         """Return why nothing fits; None while enough threads find out for others."""
         with (
             contextlib.suppress(errors.Busy),
-            self._explaining.turn("Others are being told why nothing fits."),
+            self._explaining.turn("Too many explanations are in progress."),
         ):
             return self._find_reasons()
         return None

@@ -16,16 +16,16 @@ ROOT = "/ledger/v1"
 SENTENCES = {
     "explanation": "Why hosts do not serve a request, and what would help.",
     "capacity": "How often a request could be claimed, in all and on each host.",
-    "what-if": "What the answer would be if the cloud were another one.",
+    "what-if": "Answers as they would be after a change of the cloud.",
     "leases": "Claims that end by themselves, unless they are confirmed in time.",
     "placements": "Choose hosts for consumers and claim them, in one request.",
     "fleet": "All providers with all that belongs to them, of one moment.",
-    "changes": "What has changed since a cursor, as a feed that misses nothing.",
-    "history": "What has changed, when, and by which request, the newest first.",
-    "history/allocations": "What a consumer or a provider had at a moment.",
+    "changes": "Changes since a cursor, as a feed that misses nothing.",
+    "history": "Changes with their times and requests, the newest first.",
+    "history/allocations": "Allocations of a consumer or a provider at a moment.",
     "apply": "Make the hardware what a file declares.",
-    "declared": "What was declared, and where the ledger differs now.",
-    "audits": "What was found when claims were last compared with what lives.",
+    "declared": "Declared hardware, and where the ledger differs now.",
+    "audits": "Findings of the last audits of claims.",
     "names": "The names that owners gave to aggregates and projects.",
 }
 
