@@ -43,7 +43,7 @@ def way() -> argparse.ArgumentParser:
     group.add_argument("--url", help="URL of Placement, such as http://127.0.0.1:8778")
     group.add_argument(
         "--token",
-        help="token to send; `admin` for a Placement that authenticates nobody; "
+        help="token to send; `admin` for a Placement without authentication; "
         "not for one of --config-file",
     )
     group.add_argument(

@@ -191,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         "what", nargs="+", metavar="FILE", help="a file, or a command and its files"
     )
     parser.add_argument(
-        "--owner", metavar="NAME", help=f"who declares this ({OWNER}); drift: of whom"
+        "--owner", metavar="NAME", help=f"the owner ({OWNER}); drift: all owners"
     )
     parser.add_argument(
         "--force",
@@ -208,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the same, even if that is most of what this owner declared",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="need no confirmation")
     parser.add_argument(
         "--host",
         action="append",

@@ -76,7 +76,7 @@ class Audit:
 
     def _living(self) -> Iterator[Living]:
         for source in self.sources:
-            self._progress.begin(f"reading who lives: {source.name}")
+            self._progress.begin(f"reading living consumers: {source.name}")
             for each in source.living():
                 yield each
                 self._progress.advance()

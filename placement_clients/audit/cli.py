@@ -24,20 +24,20 @@ from placement_foundation.serving.terminal import visible
 PROGRAM = "placement-audit"
 NOTHING, FOUND, ERROR = range(3)
 USAGE = """\
-placement-audit WHO-LIVES... [--type NAME]... [--format table|json|csv] [options]
-       placement-audit WHO-LIVES... --release [--older-than 1h] [--yes] [options]
+placement-audit SOURCE... [--type NAME]... [--format table|json|csv] [options]
+       placement-audit SOURCE... --release [--older-than 1h] [--yes] [options]
        placement-audit --undo FILE [options]"""
 DESCRIPTION = """\
 Find claims in Placement whose consumer no longer lives, consumers that live and claim
-nothing, and claims on another host or of other amounts than the consumer's. WHO-LIVES
-is any of --nova, --ironic, --reservations and --alive; a consumer lives if one of them
-says so. Nothing is changed without --release.
+nothing, and claims on another host or of other amounts than the consumer's. A SOURCE
+of living consumers is --nova, --ironic, --reservations or --alive; there may be several.
+Nothing is changed without --release.
 """
 EPILOG = """\
 exit status:
   0  nothing was found, or everything that was found is released or restored
   1  something was found, or could not be released or restored
-  2  wrong options, a file that cannot be used, or somebody did not answer
+  2  wrong options, a file that cannot be used, or a service did not answer
 
 examples:
   placement-audit --nova
@@ -60,7 +60,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     asked = parser.parse_args(arguments)
     named = asked.nova or asked.ironic or asked.reservations or asked.alive
     if not (named or asked.undo):
-        parser.error("who lives? --nova, --ironic, --reservations or --alive is needed")
+        parser.error("one of --nova, --ironic, --reservations and --alive is needed")
     if asked.undo and (named or asked.release or asked.record):
         parser.error("--undo goes with nothing else")
     return asked
@@ -107,7 +107,7 @@ def _report(
         show(found, work.counts)
     if not work.counts.living and any(each.lists_consumers for each in work.sources):
         # That is more likely to be a mistake.
-        raise Unusable("nobody lives, it seems: nothing is released")
+        raise Unusable("no living consumer was found: nothing is released")
     age, older_than = asked.older_than
     what = f"{len(orphans)} orphan{'s' if len(orphans) > 1 else ''}"
     what += f" older than {age}" if older_than else ""
@@ -214,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_living(parser: argparse.ArgumentParser) -> None:
-    lives = parser.add_argument_group("who lives")
+    lives = parser.add_argument_group("sources of living consumers")
     lives.add_argument(
         "--nova",
         action="store_true",
@@ -278,7 +278,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release",
         action="store_true",
-        help="delete the claims of orphans, after asking",
+        help="delete the claims of orphans, after a confirmation",
     )
     parser.add_argument(
         "--older-than",
@@ -288,7 +288,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
         help="release only claims that are older, such as 30m, 1h or 2d (%(default)s); "
         "0 means all",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="need no confirmation")
     parser.add_argument(
         "--undo-file",
         type=Path,

@@ -57,7 +57,7 @@ class Releaser:
             return None
         created = claim.owner.created
         if created is None:
-            return f"{LEFT}its age is not known; --older-than 0 does not ask for it"
+            return f"{LEFT}its age is not known; --older-than 0 does not need it"
         if datetime.datetime.now(datetime.UTC) - created < self.older_than:
             return f"{LEFT}claimed at {claim.owner.created_at}, which is too recent"
         return None

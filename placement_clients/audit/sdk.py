@@ -40,7 +40,7 @@ def _translated(service: str) -> Iterator[None]:
     try:
         yield
     except (exceptions.SDKException, ClientException, OSError) as exc:
-        raise NotAnswered(f"{service} does not say who lives: {exc}") from exc
+        raise NotAnswered(f"{service} does not list living consumers: {exc}") from exc
 
 
 def connect(config_file: str | None, group: str) -> Any:

@@ -55,7 +55,7 @@ def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
 
 def _funnel(console: Console, document: Json) -> Table:
     table = _table(console)
-    table.add_column("ASKED FOR", overflow="fold")
+    table.add_column("CONSTRAINT", overflow="fold")
     if console.is_terminal:
         table.add_column("", no_wrap=True)
     for name in ("HOSTS", "OUT", "ALONE", "GAIN"):

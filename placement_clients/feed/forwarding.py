@@ -55,7 +55,7 @@ class FeedCounts:
         """Return the counts in the format of Prometheus."""
         kinds = {
             "delivered_total": ("counter", "Changes that were delivered."),
-            "refused_total": ("counter", "Changes that the target did not want."),
+            "refused_total": ("counter", "Changes that the target refused."),
             "retries_total": ("counter", "Attempts that failed and were repeated."),
             "gaps_total": ("counter", "Times that the cursor was gone."),
             "caught_up_seconds": ("gauge", "When it last had delivered everything."),

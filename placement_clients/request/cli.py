@@ -37,7 +37,7 @@ GOOD, NO_HOST, BAD_INPUT = range(3)
 FEW_HOSTS = 25
 
 DESCRIPTION = """\
-Ask Placement for a host, as a scheduler does: by a flavor, which says how large a
+Request a host from Placement as a scheduler does: by a flavor, which says how large a
 server is and what else it needs, and by the image that it runs.
 """
 EPILOG = """\
@@ -456,8 +456,8 @@ def _add_rebuild(
         parents=parents,
         help="check whether a server may be rebuilt from another image where it is",
         description="Check whether a server may be rebuilt from another image where "
-        "it is: whether what it holds has the traits that the new image requires. No "
-        "room is asked for, so a full host is no obstacle.",
+        "it is: whether what it holds has the traits that the new image requires. A "
+        "full host is no obstacle.",
     )
     option.add_server(rebuild)
     option.add_flavor(rebuild)

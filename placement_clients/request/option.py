@@ -36,7 +36,7 @@ def wanted() -> argparse.ArgumentParser:
         type=_limit,
         default=request.LIMIT,
         metavar="N",
-        help="the most candidates to ask for, or none (%(default)s)",
+        help="the most candidates to request, or none (%(default)s)",
     )
     return parser
 
@@ -48,7 +48,7 @@ def rules() -> argparse.ArgumentParser:
     group.add_argument(
         "--include-disabled-hosts",
         action="store_true",
-        help="also ask for hosts whose compute service is disabled",
+        help="include hosts whose compute service is disabled",
     )
     group.add_argument(
         "--isolated-aggregate",
@@ -75,7 +75,7 @@ def rules() -> argparse.ArgumentParser:
         type=_uuid,
         metavar="UUID",
         help="aggregate of the hosts kept for reservations: the host must not be in "
-        "it, unless a CUSTOM_RESERVATION_... class is asked for",
+        "it, unless the flavor has a CUSTOM_RESERVATION_... class",
     )
     return parser
 

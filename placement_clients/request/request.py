@@ -252,8 +252,8 @@ def _problems(request: Request) -> Iterator[str]:
     yield from _trait_problems(request, traits)
     if not any(group.resources for group in request.groups.values()):
         yield (
-            "flavor: nothing is asked for, neither by vcpus, memory_mb and disks "
-            "nor by resources:…"
+            "flavor: it has no amounts, neither by vcpus, memory_mb and disks nor "
+            "by resources:…"
         )
         return
     yield from _group_problems(request, traits)

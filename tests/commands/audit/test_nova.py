@@ -335,7 +335,7 @@ def test_nothing_is_an_orphan_if_nova_does_not_answer(
     cloud.failing = failing
     status, out, err = connected.run("--nova", "--release", "--yes")
     assert (status, out) == (cli.ERROR, "")
-    assert "Nova does not say who lives" in err
+    assert "Nova does not list living consumers" in err
     assert connected.allocations(orphan)["allocations"]
 
 

@@ -132,7 +132,7 @@ def test_nothing_is_released_if_nobody_lives(desk: Desk) -> None:
     orphan = desk.claim({host: {"VCPU": 1}})
     status, _, err = desk.release(*ANY_AGE)
     assert status == cli.ERROR
-    assert "nobody lives, it seems: nothing is released" in err
+    assert "no living consumer was found: nothing is released" in err
     assert desk.allocations(orphan)["allocations"]
     assert not desk.undo.exists()
 

@@ -264,7 +264,7 @@ def test_a_file_that_cannot_be_read(own_desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "who lives? --nova, --ironic, --reservations or --alive is needed"),
+        ([], "one of --nova, --ironic, --reservations and --alive is needed"),
         (["--undo", "x", "--release"], "--undo goes with nothing else"),
         (["--alive", "x", "--older-than", "1y"], "'1y' is not a duration"),
         (["--alive", "x", "--older-than=-1h"], "is not a duration"),
