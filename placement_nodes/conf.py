@@ -50,7 +50,7 @@ SYNC_OPTIONS = [
         "monitoring_address",
         type=option.Address(),
         help="Publish /livez, /readyz and /metrics at this address, such as "
-        "127.0.0.1:9179, to anybody who can reach it. By default nothing listens.",
+        "127.0.0.1:9179, without authentication. By default nothing listens.",
     ),
     cfg.IntOpt(
         "removed_at_once",

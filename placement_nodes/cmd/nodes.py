@@ -90,8 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM.name,
         description="The node traits service. Without any configuration it uses an "
-        "embedded database, treats everybody as an administrator, and listens on the "
-        "loopback interface only.",
+        "embedded database, treats every caller as an administrator, and listens on "
+        "the loopback interface only.",
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM.name,
         description="The reservation service. Without any configuration it uses an "
         f"embedded database and the Placement at {conf.LOCAL_PLACEMENT}, treats "
-        "everybody as an administrator, and listens on the loopback interface only.",
+        "every caller as an administrator, and listens on the loopback interface only.",
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", required=True)

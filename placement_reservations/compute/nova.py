@@ -218,7 +218,7 @@ def _translated() -> Iterator[None]:
     except (exceptions.SDKException, keystone.ClientException, OSError) as exc:
         status = getattr(exc, "status_code", getattr(exc, "http_status", None))
         raise ComputeError(
-            f"Nova did not do what it was asked: {exc}", may_pass=may_pass(status)
+            f"Nova refused or failed: {exc}", may_pass=may_pass(status)
         ) from exc
 
 

@@ -218,7 +218,7 @@ def describe(exc: Exception) -> str:
     if isinstance(exc, provider.NoHost):
         return f"Placement does not know host {exc}."
     if isinstance(exc, PlacementError):
-        return f"Placement did not do what was asked: {exc}"
+        return f"Placement refused or failed: {exc}"
     return str(exc)
 
 
