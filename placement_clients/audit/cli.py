@@ -30,8 +30,8 @@ placement-audit SOURCE... [--type NAME]... [--format table|json|csv] [options]
 DESCRIPTION = """\
 Find claims in Placement whose consumer no longer lives, consumers that live and claim
 nothing, and claims on another host or of other amounts than the consumer's. A SOURCE
-of living consumers is --nova, --ironic, --reservations or --alive; there may be several.
-Nothing is changed without --release.
+of living consumers is --nova, --ironic, --reservations or --alive. Nothing is changed
+without --release.
 """
 EPILOG = """\
 exit status:
