@@ -389,9 +389,7 @@ def test_a_lease_waits_while_nova_fails(leasing: Cloud, nova: Nova, fault: str) 
             for _ in range(2):
                 found = leasing.lease(lease)
                 assert (found.status, found.degraded) == ("STARTING", True)
-                assert "Nova refused or failed" in (
-                    found.status_reason or ""
-                )
+                assert "Nova refused or failed" in (found.status_reason or "")
                 assert leasing.events(lease)["start_lease"] == "IN_PROGRESS"
                 leasing.run_due(advance=MINUTE)
         recover(leasing)
