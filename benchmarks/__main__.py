@@ -20,6 +20,7 @@ from benchmarks.client import Ask
 from benchmarks.question import Question
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -127,7 +128,7 @@ def _planted(kind: str, hosts: int) -> Iterator[tuple[str, Database]]:
         url = f"sqlite:///{directory}/placement.db"
         database = storage.connect(option.DatabaseSettings(url))
         migration.SCHEMA.upgrade(database)
-        standard_name.synchronise(database)
+        standard_name.synchronise(Ledger(database))
         cloud.plant(database, cloud.KINDS[kind](hosts))
         yield url, database
         database.engine.dispose()

@@ -26,6 +26,7 @@ from benchmarks.question import CANDIDATES
 from benchmarks.writer import claim
 from placement.db import migration, models
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation import option
 from placement_foundation.database import storage
 
@@ -113,7 +114,7 @@ def planted(server_url: str, hosts: int) -> Iterator[str]:
     try:
         database = storage.connect(option.DatabaseSettings(url))
         migration.SCHEMA.upgrade(database)
-        standard_name.synchronise(database)
+        standard_name.synchronise(Ledger(database))
         cloud.plant(database, cloud.flat(hosts))
         with database.engine.begin() as connection:
             connection.execute(sa.text("ANALYZE"))

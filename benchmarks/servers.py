@@ -24,6 +24,7 @@ from benchmarks import client, cloud, memory
 from benchmarks.cloud import uuid_of
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation import option
 from placement_foundation.database import storage
 
@@ -111,7 +112,7 @@ def _planted(hosts: int) -> Iterator[Path]:
         url = f"sqlite:///{directory}/placement.db"
         database = storage.connect(option.DatabaseSettings(url))
         migration.SCHEMA.upgrade(database)
-        standard_name.synchronise(database)
+        standard_name.synchronise(Ledger(database))
         cloud.plant(database, cloud.flat(hosts))
         database.engine.dispose()
         (directory / "placement.conf").write_text(client.SETTINGS.format(url=url))

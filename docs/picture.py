@@ -16,6 +16,7 @@ from benchmarks import client, cloud
 from benchmarks.cloud import Node
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_clients.explain import drawing
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -70,7 +71,7 @@ def main() -> None:
     """Write the pictures to the files that the documentation shows."""
     database = storage.connect(DatabaseSettings("sqlite://"))
     migration.SCHEMA.upgrade(database)
-    standard_name.synchronise(database)
+    standard_name.synchronise(Ledger(database))
     PICTURE.write_text(draw(database))
 
 

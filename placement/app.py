@@ -1,6 +1,5 @@
 """Assembly: settings, database, policy and middleware make the service."""
 
-import dataclasses
 import functools
 import logging
 import time
@@ -18,10 +17,10 @@ from placement.forest import cache
 from placement.forest.cache import CachedForest
 from placement.monitoring import site
 from placement.objects import leasing, standard_name
-from placement.objects.journal import filing, keeping, tidying
+from placement.objects.journal import filing, tidying
 from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
 from placement.operation import Call, Context, context_of
-from placement_foundation.database import origin
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import (
@@ -120,12 +119,10 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
         migration.SCHEMA,
         migrate=config.placement_database.sync_on_startup,
     )
-    origin.set_default(connected, Origin(STARTING))
-    context = dataclasses.replace(
-        _context(config), journal=_keep_journal(config, connected)
-    )
-    standard_name.synchronise(connected)
-    chores = _list_chores(config, connected, context)
+    context = make_context(config, connected)
+    ledger = Ledger(connected, context.journal, Origin(STARTING))
+    standard_name.synchronise(ledger)
+    chores = _list_chores(config, ledger, context)
     if context.forest_cache:
         LOG.info("reading all resource providers, to keep them in memory")
         began = time.monotonic()
@@ -138,17 +135,17 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
 
 
 def _list_chores(
-    config: cfg.ConfigOpts, connected: Database, context: Context
+    config: cfg.ConfigOpts, ledger: Ledger, context: Context
 ) -> list[Chore]:
     """Return what each process does beside its requests."""
     chores = []
     if context.forest_cache:
-        compare = functools.partial(context.forest_cache.watch, connected)
+        compare = functools.partial(context.forest_cache.watch, ledger.database)
         chores.append(Chore("comparing the forest", compare, cache.WATCH_EVERY))
-        read = functools.partial(context.forest_cache.read_again, connected)
+        read = functools.partial(context.forest_cache.read_again, ledger.database)
         chores.append(Chore("reading the forest again", read, cache.READ_EVERY))
     if config.ledger.expire_leases:
-        end = functools.partial(leasing.run, connected)
+        end = functools.partial(leasing.end_all_due, ledger)
         chores.append(Chore("ending leases", end, leasing.EVERY))
     if context.journal:
         record = functools.partial(tidying.record_gap, context.journal)
@@ -167,15 +164,15 @@ def build(
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)
-    context = dataclasses.replace(
-        context or _context(config), journal=_keep_journal(config, connected)
-    )
+    context = context or make_context(config, connected)
     return _assemble(config, connected, enforcer, context)
 
 
-def _context(config: cfg.ConfigOpts) -> Context:
-    settings = conf.settings(config)
-    return context_of(settings, CachedForest() if settings.keep_forest else None)
+def make_context(config: cfg.ConfigOpts, connected: Database) -> Context:
+    """Return what the handlers of a service on a database get."""
+    settings, journal = conf.settings(config), _keep_journal(config, connected)
+    forest_cache = CachedForest(journal) if settings.keep_forest else None
+    return context_of(settings, forest_cache, journal)
 
 
 def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
@@ -192,7 +189,7 @@ def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
             int(config.ledger.waiting_readers), thread_limit.count_threads() // 2
         )
 
-    return keeping.keep(connected, days, most_waiting)
+    return Keeper(connected, days, most_waiting) if days else None
 
 
 def _assemble(

@@ -186,8 +186,8 @@ METRICS_OPTIONS = [
         "fleet_interval",
         default=60,
         min=1,
-        help="Seconds for which the sums over all providers and consumers are kept "
-        "before one process reads them from the database again, for all processes.",
+        help="Seconds for which each process keeps the sums over all providers and "
+        "consumers before it reads them from the database again.",
     ),
 ]
 

@@ -19,7 +19,6 @@ from placement_foundation.errors import AddressTooLong, BodyTooLarge
 from placement_foundation.http import json_text, query_string
 from placement_foundation.http.answer import JSON, LINES
 from placement_foundation.http.application import Table
-from placement_foundation.http.json_text import Written
 from placement_foundation.http.operation import Deviation, Handler, Operation, Reply
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
@@ -90,7 +89,7 @@ def _describe_document(version: Version) -> Json:
 
 @described(_describe_document)
 def _render(asked: Version | None, view: View) -> Json:
-    return Written(_write(asked or view.version))
+    return _encoded(asked or view.version)
 
 
 TABLE: Table = {
@@ -108,8 +107,8 @@ TABLE: Table = {
 
 
 @functools.cache
-def _write(version: Version) -> bytes:
-    return json_text.encode(describe(version))
+def _encoded(version: Version) -> Json:
+    return json_text.fragment(describe(version))
 
 
 def describe(version: Version) -> Json:

@@ -1,6 +1,7 @@
 """What a handler of this service gets."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from placement import conf
@@ -13,6 +14,8 @@ from placement.model.resource_provider import ResourceProvider
 from placement.model.tree import Provider
 from placement.objects import resource_provider
 from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement.questions import providers
 from placement_foundation.gathering import Gathering
 from placement_foundation.http import operation
@@ -20,6 +23,7 @@ from placement_foundation.http.operation import Connection
 from placement_foundation.http.thread_limit import ThreadLimit
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 # Why nothing fits is found out for placements in one such part of the threads, beside
 # the half for heavy requests; how long one waits for its turn, in seconds.
@@ -40,17 +44,17 @@ class Context:
     placings: Gathering[Any, Any]
     journal: Keeper | None = None
     explaining: ThreadLimit = dataclasses.field(
-        default_factory=lambda: ThreadLimit(
-            EXPLAINING_PART, patience=EXPLAINING_PATIENCE
-        )
+        default_factory=lambda: ThreadLimit(EXPLAINING_PART, EXPLAINING_PATIENCE)
     )
 
 
 def context_of(
-    settings: conf.Settings, forest_cache: CachedForest | None = None
+    settings: conf.Settings,
+    forest_cache: CachedForest | None = None,
+    journal: Keeper | None = None,
 ) -> Context:
     """Return the context of a service that keeps the forest, if it has a cache."""
-    return Context(settings, forest_cache, Gathering())
+    return Context(settings, forest_cache, Gathering(), journal)
 
 
 class Call(operation.Call[S, Context]):
@@ -62,6 +66,15 @@ class Call(operation.Call[S, Context]):
     def settings(self) -> conf.Settings:
         """The options that handlers need."""
         return self.context.settings
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the request writes to."""
+        return Ledger(self.database, self.context.journal, self.origin)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run ``work`` in a transaction until it commits."""
+        return self.ledger.write(work)
 
     def forest(self, part: Part | None = None) -> Forest:
         """Return the forest at this moment: kept, or read for this.
@@ -79,12 +92,12 @@ class Call(operation.Call[S, Context]):
         forest_cache = self.context.forest_cache
         return forest_cache.load(connection) if forest_cache else None
 
-    def lock_provider(self, connection: Connection) -> ResourceProvider:
+    def lock_provider(self, tx: Transaction) -> ResourceProvider:
         """Return the provider that the path names, locked until the transaction ends.
 
         :raises NotFound: there is no such provider
         """
-        return resource_provider.lock(connection, self.load(connection))
+        return resource_provider.lock(tx, self.load(tx.connection))
 
     def named_provider(self) -> tuple[Forest, Provider]:
         """Return the provider whose ``uuid`` is in the path, and a forest that has it.

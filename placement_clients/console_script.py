@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 EXTRA = "placement-server[clients]"
 # The exit status of a command-line client that got no answer from Placement: for it, 1
@@ -16,57 +17,16 @@ OURS = (
 )
 
 
-def request(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-request``; return the exit status."""
-    return _run(
-        "placement-request", "placement_clients.request.cli", arguments, NO_ANSWER
-    )
-
-
-def explain(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-explain``; return the exit status."""
-    return _run(
-        "placement-explain", "placement_clients.explain.cli", arguments, NO_ANSWER
-    )
-
-
-def apply(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-apply``; return the exit status."""
-    return _run("placement-apply", "placement_clients.apply.cli", arguments)
-
-
-def audit(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-audit``; return the exit status."""
-    return _run("placement-audit", "placement_clients.audit.cli", arguments, 2)
-
-
-def feed(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-feed``; return the exit status."""
-    return _run("placement-feed", "placement_clients.feed.cli", arguments)
-
-
-def nodes(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-nodes``; return the exit status."""
-    return _run("placement-nodes", "placement_nodes.cmd.nodes", arguments)
-
-
-def nodes_sync(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-nodes-sync``; return the exit status."""
-    return _run("placement-nodes-sync", "placement_nodes.cmd.nodes_sync", arguments)
-
-
-def reservations(arguments: Sequence[str] | None = None) -> int:
-    """Run ``placement-reservations``; return the exit status."""
-    return _run(
-        "placement-reservations", "placement_reservations.cmd.reservations", arguments
-    )
-
-
 def _run(
-    program: str, module: str, arguments: Sequence[str] | None, unable: int = 1
+    program: str,
+    module: str,
+    arguments: Sequence[str] | None = None,
+    *,
+    unable: int = 1,
 ) -> int:
     """Run the command of a module.
 
+    :param arguments: None means those of the process
     :param unable: the exit status if a library is missing
     """
     try:
@@ -83,3 +43,20 @@ def _run(
         return unable
     status: int = command.main(arguments)
     return status
+
+
+# The names of the entry points.
+request = partial(
+    _run, "placement-request", "placement_clients.request.cli", unable=NO_ANSWER
+)
+explain = partial(
+    _run, "placement-explain", "placement_clients.explain.cli", unable=NO_ANSWER
+)
+apply = partial(_run, "placement-apply", "placement_clients.apply.cli")
+audit = partial(_run, "placement-audit", "placement_clients.audit.cli", unable=2)
+feed = partial(_run, "placement-feed", "placement_clients.feed.cli")
+nodes = partial(_run, "placement-nodes", "placement_nodes.cmd.nodes")
+nodes_sync = partial(_run, "placement-nodes-sync", "placement_nodes.cmd.nodes_sync")
+reservations = partial(
+    _run, "placement-reservations", "placement_reservations.cmd.reservations"
+)

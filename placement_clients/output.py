@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -77,27 +78,42 @@ def show_json(document: Json) -> None:
     print(json.dumps(document, indent=2))
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table on a terminal, at most as wide as it is, or columns in a pipe."""
-    on_terminal = sys.stdout.isatty()
-    table = Table(
-        box=box.SIMPLE_HEAD if on_terminal else None,
-        pad_edge=on_terminal,
+def console_of(stream: Any) -> Console:
+    """Return what draws on a stream: in a pipe, without folding lines."""
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(file=stream, highlight=False, width=width)
+
+
+def table_of(console: Console, *, header: bool = True) -> Table:
+    """Return an empty table, which has lines on a terminal only."""
+    return Table(
+        box=box.SIMPLE_HEAD if console.is_terminal and header else None,
+        pad_edge=False,
+        show_header=header,
         header_style="bold",
     )
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(text_of(cell) for cell in row))
-    console = Console(
-        highlight=False, width=None if on_terminal else PIPE_WIDTH, soft_wrap=False
-    )
-    if on_terminal:
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; in a pipe, without trailing blanks."""
+    if console.is_terminal:
         console.print(table)
         return
     with console.capture() as captured:
         console.print(table)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    print("\n".join(lines), file=console.file)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of strings."""
+    console = console_of(sys.stdout)
+    table = table_of(console)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(text_of, row))
+    print_table(console, table)
 
 
 def csv_cell(value: Json) -> Json:

@@ -12,43 +12,37 @@ ADMIN = "rule:admin_or_service_api"
 READER = "rule:admin_or_project_reader_api"
 MEMBER = "rule:admin_or_project_member_api"
 
+# What the rules of operations are made of, and rules within operations.
 BASE_RULES = [
-    policy.RuleDefault(
-        "admin_or_service_api",
-        "role:admin or role:service",
-        description="Administrators and services of the cloud.",
-        scope_types=PROJECT_SCOPE,
-    ),
-    policy.RuleDefault(
-        "admin_or_project_reader_api",
-        "rule:admin_or_service_api or (role:reader and project_id:%(project_id)s)",
-        description="Administrators, services, and readers of the project.",
-        scope_types=PROJECT_SCOPE,
-    ),
-    policy.RuleDefault(
-        "admin_or_project_member_api",
-        "rule:admin_or_service_api or (role:member and project_id:%(project_id)s)",
-        description="Administrators, services, and members of the project.",
-        scope_types=PROJECT_SCOPE,
-    ),
-    policy.RuleDefault(
-        "reservation:leases:list_all",
-        ADMIN,
-        description="List the leases of all projects.",
-        scope_types=PROJECT_SCOPE,
-    ),
-    policy.RuleDefault(
-        "reservation:flavors:list_all",
-        ADMIN,
-        description="List and show the flavors of all reservations.",
-        scope_types=PROJECT_SCOPE,
-    ),
-    policy.RuleDefault(
-        "reservation:hosts:properties:list_private",
-        ADMIN,
-        description="List private properties of hosts.",
-        scope_types=PROJECT_SCOPE,
-    ),
+    policy.RuleDefault(name, check, description=meaning, scope_types=PROJECT_SCOPE)
+    for name, check, meaning in (
+        (
+            "admin_or_service_api",
+            "role:admin or role:service",
+            "Administrators and services of the cloud.",
+        ),
+        (
+            "admin_or_project_reader_api",
+            f"{ADMIN} or (role:reader and project_id:%(project_id)s)",
+            "Administrators, services, and readers of the project.",
+        ),
+        (
+            "admin_or_project_member_api",
+            f"{ADMIN} or (role:member and project_id:%(project_id)s)",
+            "Administrators, services, and members of the project.",
+        ),
+        ("reservation:leases:list_all", ADMIN, "List the leases of all projects."),
+        (
+            "reservation:flavors:list_all",
+            ADMIN,
+            "List and show the flavors of all reservations.",
+        ),
+        (
+            "reservation:hosts:properties:list_private",
+            ADMIN,
+            "List private properties of hosts.",
+        ),
+    )
 ]
 
 # The rule of each operation, and what it allows. Those whose default differs from the

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from placement.db import migration, models
 from placement.db.own import content
 from placement.objects import copying, standard_name
+from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement.objects.soundness.rule import RULES
 from placement_foundation import option
@@ -83,7 +84,7 @@ def empty_database(directory: Path, kind: str = KIND) -> Iterator[str]:
 def make_placement(database: Database) -> None:
     """Create the tables, and the standard traits and resource classes."""
     migration.SCHEMA.upgrade(database)
-    standard_name.synchronise(database)
+    standard_name.synchronise(Ledger(database))
 
 
 @contextmanager
@@ -99,15 +100,16 @@ def embedded() -> Iterator[Database]:
 def copy(source: Database, target: Database) -> int:
     """Copy a database into an empty one, and return how many rows."""
     return source.look(
-        lambda old: target.write(lambda new: copying.copy(old, new), attempts=1)
+        lambda old: Ledger(target).write(lambda new: copying.copy(old, new), attempts=1)
     )
 
 
 def empty_placement(connection: sa.Connection) -> None:
     """Remove everything that tests have left, and put back what they have removed."""
     content.CONTENT.complete(connection)
-    if standard_name.list_missing_traits(connection):
-        standard_name.add_missing_traits(connection)
+    if missing := standard_name.list_missing_traits(connection):
+        traits = [{"name": name} for name in missing]
+        connection.execute(sa.insert(models.Trait), traits)
     providers = models.ResourceProvider
     connection.execute(sa.delete(models.LEASES))
     connection.execute(
@@ -127,7 +129,7 @@ def empty_placement(connection: sa.Connection) -> None:
     for journal in (
         models.JOURNAL_INBOX,
         models.JOURNAL_ENTRIES,
-        models.JOURNAL_MENTIONS,
+        models.JOURNAL_WORDS,
     ):
         connection.execute(sa.delete(journal))
     state = models.JOURNAL_STATE.c
@@ -288,8 +290,6 @@ class Template:
         :param damaged: it is not checked: it is meant to be damaged
         """
         database, engine = self._database, self._database.engine
-        # What applications of earlier tests have noted there.
-        database.openings.clear()
         if KIND == "sqlite":
             engine.dispose()
             path = str(directory / f"{uuid.uuid4().hex}.db")

@@ -14,6 +14,9 @@ import hypothesis
 import pytest
 
 from placement import app
+from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
+from placement.operation import Context
 from placement_clients import client
 from placement_foundation.database.storage import Database
 from tests import backends, settings, witness
@@ -101,9 +104,28 @@ def database(
 
 
 @pytest.fixture
-def application(database: Database) -> "WSGIApplication":
+def context(database: Database) -> Context:
+    """Give what the handlers of the service get."""
+    return app.make_context(settings.make_config(), database)
+
+
+@pytest.fixture
+def journal(context: Context) -> Keeper:
+    """Give the journal of the service."""
+    assert context.journal
+    return context.journal
+
+
+@pytest.fixture
+def ledger(database: Database, journal: Keeper) -> Ledger:
+    """Give what the service writes to."""
+    return Ledger(database, journal)
+
+
+@pytest.fixture
+def application(database: Database, context: Context) -> "WSGIApplication":
     """Give the whole service on an empty database, without authentication."""
-    return app.build(settings.make_config(), database)
+    return app.build(settings.make_config(), database, context)
 
 
 @pytest.fixture

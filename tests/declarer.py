@@ -10,6 +10,7 @@ from placement.declaration import applying
 from placement.declaration.outcome import Declaration, Outcome, Terms
 from placement.model.declaration import DeclaredProvider
 from placement.model.inventory import Inventory
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests import backends
 
@@ -19,7 +20,7 @@ HOSTS = 24
 def apply(database: Database, asked: Declaration) -> Outcome:
     """Apply a declaration as the ledger API does."""
     foreseen = foresee(database, asked)
-    return applying.apply(database, asked, foreseen)
+    return applying.apply(Ledger(database), asked, foreseen)
 
 
 def foresee(database: Database, asked: Declaration) -> Outcome:

@@ -32,8 +32,11 @@ class Instance:
         self.database = backends.connect(url)
         config = settings.make_config({("placement", "keep_forest"): keeps})
         self.clock = Clock()
+        journal = app.make_context(config, self.database).journal
         self.context = context_of(
-            conf.settings(config), cache.CachedForest(self.clock) if keeps else None
+            conf.settings(config),
+            cache.CachedForest(journal, self.clock) if keeps else None,
+            journal,
         )
         self.client = Client(app.build(config, self.database, self.context))
 

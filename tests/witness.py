@@ -16,13 +16,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import sqlalchemy as sa
 
 from placement.db import models
 from placement.model import entry
-from placement.objects.journal import keeping, recording
-from placement_foundation.database import engine, storage
+from placement.objects.journal import recording
+from placement.objects.journal.keeping import Keeper
+from placement.objects.transaction import Transaction
+from placement_foundation.database import engine
 
 # Tables, and the beginnings of the types of entries that say that their rows changed.
 # Projects, users, consumer types and aggregates are in no entries but those of what
@@ -71,7 +74,14 @@ class Witness:
         self._changes: weakref.WeakKeyDictionary[sa.Connection, set[Change]] = (
             weakref.WeakKeyDictionary()
         )
+        self._recorded: weakref.WeakKeyDictionary[sa.Connection, set[str]] = (
+            weakref.WeakKeyDictionary()
+        )
         self.missing: list[str] = []
+
+    def hear(self, tx: Transaction) -> None:
+        """Note the types of the entries that a transaction records."""
+        self._recorded[tx.connection] = {kind for kind, _ in tx.entries}
 
     def note(
         self, connection: sa.Connection, cursor: Any, statement: str, *unused: Any
@@ -93,7 +103,7 @@ class Witness:
         for change in sorted(self._changes.pop(connection, ())):
             if (
                 EXCUSED.keys().isdisjoint(change.functions)
-                and not _is_noted(connection, change.table)
+                and not self._is_recorded(connection, change.table)
                 and _is_changed(connection, change.table)
             ):
                 self.missing.append(
@@ -101,20 +111,12 @@ class Witness:
                     f"no entry says so: {' or '.join(ENTRIES_OF[change.table])}"
                 )
 
-
-def _is_noted(connection: sa.Connection, table: str) -> bool:
-    """Return whether the transaction has noted entries that say so."""
-    notes = connection.get_execution_options().get(storage.NOTES, {})
-    pending = notes.get(recording._PENDING)
-    if pending is None:
-        return False
-    if notes.get(keeping._KEEPER) is None:
-        # What would be recorded is not kept, but the writer has not forgotten it.
-        return True
-    noted = {kind for kind, _ in pending.entries}
-    return any(
-        kind == entry.GAP or kind.startswith(ENTRIES_OF[table]) for kind in noted
-    )
+    def _is_recorded(self, connection: sa.Connection, table: str) -> bool:
+        """Return whether the transaction has recorded entries that say so."""
+        return any(
+            kind == entry.GAP or kind.startswith(ENTRIES_OF[table])
+            for kind in self._recorded.get(connection, ())
+        )
 
 
 def _is_changed(connection: sa.Connection, table: str) -> bool:
@@ -183,8 +185,15 @@ def watching() -> Iterator[Witness]:
     }
     for name, listener in listeners.items():
         sa.event.listen(sa.Engine, name, listener)
+    store = recording.store
+
+    def hear_and_store(tx: Transaction, keeper: Keeper | None) -> None:
+        witness.hear(tx)
+        store(tx, keeper)
+
     try:
-        yield witness
+        with mock.patch.object(recording, "store", hear_and_store):
+            yield witness
     finally:
         for name, listener in listeners.items():
             sa.event.remove(sa.Engine, name, listener)

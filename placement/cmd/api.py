@@ -10,6 +10,7 @@ from oslo_config import cfg
 from placement import conf
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation.http import page
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import completion, program
@@ -68,7 +69,7 @@ PROGRAM = program.Program(
     read=_read,
     make_enforcer=_make_enforcer,
     schema=migration.SCHEMA,
-    fill=standard_name.synchronise,
+    fill=lambda database: standard_name.synchronise(Ledger(database)),
     start=_start,
     sync_command="placement-manage db sync",
     example=_example,

@@ -7,6 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement.objects.soundness.checking import Finding
 from placement_foundation.database import engine
@@ -45,9 +46,9 @@ def add(categories: Any) -> None:
     parser.set_defaults(action="", run=run, code_of_trouble=NOT_LOOKED)
 
 
-def run(database: Database, config: cfg.ConfigOpts) -> int:
+def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Look for rows that break what the service relies on; exit with 1 if any do."""
-    asked = config.category
+    asked, database = config.category, ledger.database
     engine.require_file(database.engine.url)
     found = _look(database, None if asked.json else SHOWN)
     _print(found, asked.json)
@@ -56,9 +57,7 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
     if not (asked.yes or _agrees()):
         return FOUND
     try:
-        mended = database.write(
-            lambda connection: checking.repair(connection, found, asked.remove)
-        )
+        mended = ledger.write(lambda tx: checking.repair(tx, found, asked.remove))
     except checking.RemovalRefusedError as exc:
         print(_refusal(exc), file=sys.stderr)
         return FOUND

@@ -9,9 +9,8 @@ from oslo_config import cfg
 from placement import conf
 from placement.db import migration
 from placement.objects import copying
-from placement.objects.journal import keeping
-from placement_foundation.database import engine, origin, storage
-from placement_foundation.database.origin import Origin
+from placement.objects.ledger import Ledger
+from placement_foundation.database import engine, storage
 from placement_foundation.observing import progress
 
 PROGRAM = "placement-manage"
@@ -35,19 +34,17 @@ def run(config: cfg.ConfigOpts) -> int:
         storage.connect(dataclasses.replace(settings, connection=url))
         for url in (config.category.source, config.category.target)
     )
-    origin.set_default(target, Origin(f"{PROGRAM} {CATEGORY}"))
-    keeping.keep(target, config.ledger.keep_journal_days)
     try:
         engine.require_file(source.engine.url)
         with (
-            progress.shown(PROGRAM) as report,
+            progress.shown() as report,
             source.patient() as reading,
             target.patient() as writing,
         ):
             reading.look(migration.SCHEMA.check_newest)
             migration.SCHEMA.upgrade(target, report=report)
             rows = reading.look(
-                lambda old: writing.write(
+                lambda old: Ledger(writing).write(
                     lambda new: copying.copy(old, new, report), attempts=1
                 )
             )

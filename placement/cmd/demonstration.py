@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import sqlalchemy as sa
 from oslo_config import cfg
 
 from placement import errors
 from placement.demonstration import planting
-from placement_foundation.database.storage import Database
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
 
@@ -60,14 +60,12 @@ def take_embedded(config: cfg.ConfigOpts) -> None:
     config.set_default("connection", url, "placement_database")
 
 
-def _with_progress(
-    database: Database, work: Callable[[sa.Connection, Progress], int]
-) -> int:
-    with progress.shown(PROGRAM) as report:
-        return database.write(lambda connection: work(connection, report))
+def _with_progress(ledger: Ledger, work: Callable[[Transaction, Progress], int]) -> int:
+    with progress.shown() as report:
+        return ledger.write(lambda tx: work(tx, report))
 
 
-def run(database: Database, config: cfg.ConfigOpts) -> int:
+def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Fill an empty database with a cloud to look at, or remove that cloud."""
     from placement.cmd import api
     from placement_foundation.serving import program
@@ -76,14 +74,12 @@ def run(database: Database, config: cfg.ConfigOpts) -> int:
     try:
         program.prepare_database(api.PROGRAM, config)
         if asked.remove:
-            number = _with_progress(database, planting.remove)
+            number = _with_progress(ledger, planting.remove)
             print(f"{number} providers of the demonstration cloud are gone")
         else:
             number = _with_progress(
-                database,
-                lambda connection, report: planting.plant(
-                    connection, asked.hosts, report
-                ),
+                ledger,
+                lambda tx, report: planting.plant(tx, asked.hosts, report),
             )
             print(f"{asked.hosts} hosts, {number} providers in all")
     except (errors.Conflict, program.Unusable) as exc:

@@ -19,10 +19,10 @@ from placement.cmd import (
 )
 from placement.db import migration
 from placement.objects import standard_name
-from placement.objects.journal import keeping
-from placement_foundation.database import origin, storage
+from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
+from placement_foundation.database import storage
 from placement_foundation.database.origin import Origin
-from placement_foundation.database.storage import Database
 from placement_foundation.http.version import Version
 from placement_foundation.observing import progress
 from placement_foundation.serving import command, pipe
@@ -96,10 +96,12 @@ def _run(config: cfg.ConfigOpts) -> int:
         return 0
     database = storage.connect(conf.database_settings(config))
     command_line = f"{PROGRAM} {config.category.name} {config.category.action}".rstrip()
-    origin.set_default(database, Origin(command_line))
-    keeping.keep(database, config.ledger.keep_journal_days)
+    days = config.ledger.keep_journal_days
+    journal = Keeper(database, days) if days else None
     try:
-        exit_code: int = config.category.run(database, config)
+        exit_code: int = config.category.run(
+            Ledger(database, journal, Origin(command_line)), config
+        )
         return exit_code
     finally:
         database.engine.dispose()
@@ -114,16 +116,16 @@ def _code_of_trouble(config: cfg.ConfigOpts) -> int:
     return code
 
 
-def sync(database: Database, config: cfg.ConfigOpts) -> int:
+def sync(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Migrate the schema to the newest revision."""
-    with progress.shown(PROGRAM) as report:
-        migration.SCHEMA.upgrade(database, report=report)
+    with progress.shown() as report:
+        migration.SCHEMA.upgrade(ledger.database, report=report)
     return 0
 
 
-def version(database: Database, config: cfg.ConfigOpts) -> int:
+def version(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Print the revision of the schema."""
-    recorded = migration.SCHEMA.version(database)
+    recorded = migration.SCHEMA.version(ledger.database)
     print(recorded)
     if recorded is None:
         print(
@@ -133,22 +135,22 @@ def version(database: Database, config: cfg.ConfigOpts) -> int:
     return 0
 
 
-def stamp(database: Database, config: cfg.ConfigOpts) -> int:
+def stamp(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Record a revision of the schema without migrating."""
-    migration.SCHEMA.stamp(database, config.category.revision)
+    migration.SCHEMA.stamp(ledger.database, config.category.revision)
     return 0
 
 
-def migrate_online(database: Database, config: cfg.ConfigOpts) -> int:
+def migrate_online(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Add the data that older releases left out."""
     return online_data_migrations.run(
-        database, conf.settings(config), config.category.max_count
+        ledger, conf.settings(config), config.category.max_count
     )
 
 
-def sync_traits(database: Database, config: cfg.ConfigOpts) -> int:
+def sync_traits(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Add the traits of the installed os-traits library, and print them."""
-    added = standard_name.synchronise_traits(database)
+    added = standard_name.synchronise_traits(ledger)
     for name in added:
         print(f"added {name}")
     if not added:
@@ -230,7 +232,7 @@ def _add_openapi(categories: Any) -> None:
 
 
 def _add_action(
-    actions: Any, name: str, run: Callable[[Database, cfg.ConfigOpts], int]
+    actions: Any, name: str, run: Callable[[Ledger, cfg.ConfigOpts], int]
 ) -> argparse.ArgumentParser:
     purpose = run.__doc__
     parser: argparse.ArgumentParser = actions.add_parser(

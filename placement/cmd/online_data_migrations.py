@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import prettytable
-import sqlalchemy as sa
 from oslo_log import log
 
 from placement import conf
 from placement.objects import online_migration
-from placement_foundation.database.storage import Database
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation.observing import progress
 
 LOG = log.getLogger(__name__)
@@ -19,21 +19,21 @@ BATCH_SIZE = 50
 # No table has more rows than this, and every database accepts it as a limit.
 MOST = 2**31 - 1
 
-# A repair gets the connection and the most rows to repair, and returns how many it did.
-Repair: TypeAlias = Callable[[sa.Connection, int], int]
+# A repair gets the most rows to repair, and returns how many it did.
+Repair: TypeAlias = Callable[[Transaction, int], int]
 
 DONE, MORE, FAILED, BAD_MAX_COUNT = 0, 1, 2, 127
 
 
-def run(database: Database, settings: conf.Settings, max_count: str | None) -> int:
+def run(ledger: Ledger, settings: conf.Settings, max_count: str | None) -> int:
     """Repair at most ``max_count`` rows, or all if it is None; return the exit code."""
     if max_count is None:
-        return _run_all(database, _repairs(settings))
+        return _run_all(ledger, _repairs(settings))
     limit = _parse(max_count)
     if limit is None:
         print("Must supply a positive value for max_count")
         return BAD_MAX_COUNT
-    return _run_one_batch(database, _repairs(settings), limit)
+    return _run_one_batch(ledger, _repairs(settings), limit)
 
 
 def _parse(max_count: str) -> int | None:
@@ -47,9 +47,9 @@ def _parse(max_count: str) -> int | None:
 def _repairs(settings: conf.Settings) -> dict[str, Repair]:
     """Return the repairs in the order in which they run, keyed by name."""
 
-    def create_incomplete_consumers(connection: sa.Connection, limit: int) -> int:
+    def create_incomplete_consumers(tx: Transaction, limit: int) -> int:
         return online_migration.create_incomplete_consumers(
-            connection,
+            tx,
             limit,
             project=settings.incomplete_consumer_project_id,
             user=settings.incomplete_consumer_user_id,
@@ -61,23 +61,21 @@ def _repairs(settings: conf.Settings) -> dict[str, Repair]:
     }
 
 
-def _run_one_batch(
-    database: Database, repairs: Mapping[str, Repair], limit: int
-) -> int:
-    done, failed = _run_batch(database, repairs, limit)
+def _run_one_batch(ledger: Ledger, repairs: Mapping[str, Repair], limit: int) -> int:
+    done, failed = _run_batch(ledger, repairs, limit)
     _print_table(done)
     if any(done.values()):
         return MORE
     return _judge(failed)
 
 
-def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
+def _run_all(ledger: Ledger, repairs: Mapping[str, Repair]) -> int:
     print(f"Running batches of {BATCH_SIZE} until complete")
     totals: dict[str, int] = {}
-    with progress.shown(PROGRAM) as report:
+    with progress.shown() as report:
         report.begin("repairing rows")
         while True:
-            done, failed = _run_batch(database, repairs, BATCH_SIZE)
+            done, failed = _run_batch(ledger, repairs, BATCH_SIZE)
             report.advance(sum(done.values()))
             for name, count in done.items():
                 totals[name] = totals.get(name, 0) + count
@@ -88,7 +86,7 @@ def _run_all(database: Database, repairs: Mapping[str, Repair]) -> int:
 
 
 def _run_batch(
-    database: Database, repairs: Mapping[str, Repair], limit: int
+    ledger: Ledger, repairs: Mapping[str, Repair], limit: int
 ) -> tuple[dict[str, int], bool]:
     """Run repairs until the limit is used up, each in its own transaction.
 
@@ -99,7 +97,7 @@ def _run_batch(
     failed = False
     for name, repair_some in repairs.items():
         try:
-            count = _run_once(database, repair_some, limit - sum(done.values()))
+            count = _run_once(ledger, repair_some, limit - sum(done.values()))
         except Exception:
             LOG.exception("Error attempting to run %s", name)
             print(f"Error attempting to run {name}")
@@ -112,8 +110,8 @@ def _run_batch(
     return done, failed
 
 
-def _run_once(database: Database, repair_some: Repair, limit: int) -> int:
-    return database.write(lambda connection: repair_some(connection, limit))
+def _run_once(ledger: Ledger, repair_some: Repair, limit: int) -> int:
+    return ledger.write(lambda tx: repair_some(tx, limit))
 
 
 def _print_table(done: Mapping[str, int]) -> None:

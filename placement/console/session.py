@@ -94,7 +94,7 @@ def _is_loopback(address: str) -> bool:
 
 def make_limit() -> ThreadLimit:
     """Return the limit of the threads of a process that sign-ins may occupy."""
-    return ThreadLimit(PART, patience=PATIENCE)
+    return ThreadLimit(PART, PATIENCE)
 
 
 def begin(

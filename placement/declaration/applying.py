@@ -40,9 +40,10 @@ from placement.objects import (
     resource_provider,
     trait,
 )
+from placement.objects.ledger import Ledger
 from placement.objects.resource_provider import KnownProvider
+from placement.objects.transaction import Transaction
 from placement.questions.name import refuse_unknown
-from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 
 # How many trees are written in one transaction, and how often one that loses races is
@@ -85,16 +86,16 @@ def _standard(names: Collection[str]) -> list[str]:
     return sorted(name for name in names if not is_custom(name))
 
 
-def apply(database: Database, asked: Declaration, foreseen: Outcome) -> Outcome:
+def apply(ledger: Ledger, asked: Declaration, foreseen: Outcome) -> Outcome:
     """Write what differs, and return what became of each tree.
 
     :param foreseen: what ``foresee`` returned for it
     :raises DatabaseUnavailable: the database is in trouble; some trees may be done
     """
     if foreseen.traits or foreseen.resource_classes:
-        database.write(lambda connection: _ensure_names(connection, foreseen))
+        ledger.write(lambda tx: _ensure_names(tx, foreseen))
     if foreseen.names:
-        database.write(lambda connection: naming.store(connection, asked))
+        ledger.write(lambda tx: naming.store(tx, asked))
     plans = list(foreseen.plans)
     terms = dataclasses.replace(asked.terms, make_uuid=lambda: str(uuid.uuid4()))
     for numbers in _batches(plans):
@@ -103,7 +104,7 @@ def apply(database: Database, asked: Declaration, foreseen: Outcome) -> Outcome:
             for number in numbers
         ]
         groups = [plans[number].group for number in numbers]
-        written = _write(database, jobs, groups, terms)
+        written = _write(ledger, jobs, groups, terms)
         for number, each in zip(numbers, written, strict=True):
             plans[number] = each
     return dataclasses.replace(foreseen, plans=plans)
@@ -126,22 +127,20 @@ def _batches(plans: Sequence[TreePlan]) -> Iterator[list[int]]:
         yield batch
 
 
-def _ensure_names(connection: sa.Connection, foreseen: Outcome) -> None:
-    trait.ensure(connection, foreseen.traits)
-    resource_class.ensure(connection, foreseen.resource_classes)
+def _ensure_names(tx: Transaction, foreseen: Outcome) -> None:
+    trait.ensure(tx, foreseen.traits)
+    resource_class.ensure(tx, foreseen.resource_classes)
 
 
 def _write(
-    database: Database, jobs: Sequence[Job], groups: Sequence[int], terms: Terms
+    ledger: Ledger, jobs: Sequence[Job], groups: Sequence[int], terms: Terms
 ) -> list[TreePlan]:
     """Write trees in one transaction; if one prevents that, group by group.
 
     :param groups: the group of each tree; those of a group follow each other
     """
     try:
-        return database.write(
-            lambda connection: _write_once(connection, jobs, terms), attempts=ATTEMPTS
-        )
+        return ledger.write(lambda tx: _write_once(tx, jobs, terms), attempts=ATTEMPTS)
     except errors.Unavailable:
         raise
     except errors.ServiceError as exc:
@@ -151,7 +150,7 @@ def _write(
                 plan
                 for number, some in itertools.groupby(pairs, itemgetter(1))
                 for job in [[job for job, _ in some]]
-                for plan in _write(database, job, [number] * len(job), terms)
+                for plan in _write(ledger, job, [number] * len(job), terms)
             ]
         return [
             TreePlan(
@@ -164,27 +163,25 @@ def _write(
         ]
 
 
-def _write_once(
-    connection: sa.Connection, jobs: Sequence[Job], terms: Terms
-) -> list[TreePlan]:
-    declared.check_table(connection)
+def _write_once(tx: Transaction, jobs: Sequence[Job], terms: Terms) -> list[TreePlan]:
+    declared.check_table(tx.connection)
     trees = [job for job in jobs if not isinstance(job, str)]
     roots = [job for job in jobs if isinstance(job, str)]
-    mentioned = reading.list_members(connection, trees)
-    locked = reparenting.lock_trees(connection, [*mentioned, *roots])
+    mentioned = reading.list_members(tx.connection, trees)
+    locked = reparenting.lock_trees(tx, [*mentioned, *roots])
     mentioned_only = dataclasses.replace(terms, complete=False)
-    world = reading.load(connection, trees, mentioned_only, further=roots)
+    world = reading.load(tx.connection, trees, mentioned_only, further=roots)
     if not world.by_uuid.keys() <= locked.keys():
         raise LostRaceError("a tree appeared before it could be locked")
     planned = planning.plan(trees, world, mentioned_only, roots)
     of_trees, of_roots = iter(planned[: len(trees)]), iter(planned[len(trees) :])
     plans = [next(of_roots if isinstance(job, str) else of_trees) for job in jobs]
-    _carry_out(connection, plans, locked)
+    _carry_out(tx, plans, locked)
     return plans
 
 
 def _carry_out(
-    connection: sa.Connection,
+    tx: Transaction,
     plans: Iterable[TreePlan],
     locked: Mapping[str, ResourceProvider],
 ) -> None:
@@ -192,7 +189,7 @@ def _carry_out(
     plans = list(plans)
     goals = [goal for each in plans for goal in each.goals]
     gone = [locked[provider.uuid] for each in plans for provider in each.removed]
-    there = _place(connection, goals, gone, locked)
+    there = _place(tx, goals, gone, locked)
     inventories, traits, aggregates = (
         {
             there[goal.uuid]: getattr(goal, kind)
@@ -202,21 +199,21 @@ def _carry_out(
         for kind in ("inventories", "traits", "aggregates")
     )
     entries = [
-        *inventory.replace_of_many(connection, inventories),
-        *batch.set_traits(connection, traits),
-        *batch.set_aggregates(connection, aggregates),
+        *inventory.replace_of_many(tx, inventories),
+        *batch.set_traits(tx, traits),
+        *batch.set_aggregates(tx, aggregates),
     ]
     changed = [there[goal.uuid] for goal in goals if goal.provider and goal.has_parts]
-    resource_provider.record_change(connection, changed, entries, bump=True)
-    batch.delete_providers(connection, gone)
+    resource_provider.record_change(tx, changed, entries, bump=True)
+    batch.delete_providers(tx, gone)
     remembered: dict[declared.Key, Declared] = {}
     for each in plans:
         remembered.update(each.declared)
-    declared.store(connection, remembered)
+    declared.store(tx, remembered)
 
 
 def _place(
-    connection: sa.Connection,
+    tx: Transaction,
     goals: Sequence[Goal],
     gone: Iterable[ResourceProvider],
     locked: Mapping[str, ResourceProvider],
@@ -233,18 +230,16 @@ def _place(
     ]
     names = {goal.name for goal in renamed} | {each.name for each in new}
     holders = (*gone, *(locked[goal.uuid] for goal in renamed))
-    resource_provider.vacate(
-        connection, [each for each in holders if each.name in names]
-    )
-    there = batch.create_providers(connection, new, locked)
+    resource_provider.vacate(tx, [each for each in holders if each.name in names])
+    there = batch.create_providers(tx, new, locked)
     for goal in renamed:
-        resource_provider.rename(connection, locked[goal.uuid], goal.name)
+        resource_provider.rename(tx, locked[goal.uuid], goal.name)
     moved = [goal for goal in goals if goal.is_moved]
     for goal in moved:
         reparenting.move(
-            connection, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True
+            tx, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True
         )
     if moved:
         # They have other roots now.
-        there = {**there, **resource_provider.lock_by_uuids(connection, list(there))}
+        there = {**there, **resource_provider.lock_by_uuids(tx, list(there))}
     return there

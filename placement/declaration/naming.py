@@ -11,6 +11,7 @@ from placement.declaration.outcome import Declaration
 from placement.model.declaration import NO_NAMES, Change, Names
 from placement.objects import note
 from placement.objects.note import Topic
+from placement.objects.transaction import Transaction
 
 
 def foresee(connection: sa.Connection, asked: Declaration) -> list[Change]:
@@ -31,14 +32,14 @@ def foresee(connection: sa.Connection, asked: Declaration) -> list[Change]:
     ]
 
 
-def store(connection: sa.Connection, asked: Declaration) -> None:
+def store(tx: Transaction, asked: Declaration) -> None:
     """Store the names that an owner gives, besides those of before unless it prunes."""
 
     def make(before: Names | None) -> Any:
         after = _after(before or NO_NAMES, asked)
         return None if after == NO_NAMES else dataclasses.asdict(after)
 
-    note.change(connection, Topic.NAMES, asked.terms.owner, make, parse=_parse)
+    note.change(tx, Topic.NAMES, asked.terms.owner, make, parse=_parse)
 
 
 def list_names(connection: sa.Connection, owner: str | None = None) -> Names:

@@ -197,33 +197,22 @@ def _create(
     }
     # What was declared of a provider that has gone counts no longer.
     forgotten = {(uuid, owner): Declared() for owner in world.declared.get(uuid, ())}
-    declared = _remember(part, parent_uuid, created=True)
+    wanted = (inventories or None, part.traits or None, part.aggregates or None)
     return _Piece(
-        Goal(
-            None,
-            uuid,
-            part.name,
-            parent_uuid,
-            inventories or None,
-            part.traits or None,
-            part.aggregates or None,
-        ),
+        Goal(None, uuid, part.name, parent_uuid, *wanted),
         (Change(part.name, None, after),),
-        declared={**forgotten, (uuid, terms.owner): declared},
+        declared={
+            **forgotten,
+            (uuid, terms.owner): _remember(part, parent_uuid, created=True),
+        },
     )
 
 
 def _remember(
     part: DeclaredProvider, parent_uuid: str | None, *, created: bool
 ) -> Declared:
-    return Declared(
-        part.name,
-        parent_uuid,
-        part.inventories,
-        part.traits,
-        part.aggregates,
-        created,
-    )
+    belongings = (part.inventories, part.traits, part.aggregates)
+    return Declared(part.name, parent_uuid, *belongings, created)
 
 
 def _change(
@@ -285,11 +274,7 @@ def _compare_place(
 def _compare(
     part: DeclaredProvider, provider: Provider, parent_uuid: str | None, owners: Owners
 ) -> tuple[Goal, tuple[Change, ...], tuple[Change, ...]]:
-    kinds = [
-        unit.compare_inventories(part, provider, owners),
-        unit.compare_traits(part, provider, owners),
-        unit.compare_aggregates(part, provider, owners),
-    ]
+    kinds = [unit.compare(kind, part, provider, owners) for kind in unit.ABSENT]
     wanted = [kind.wanted for kind in kinds]
     goal = Goal(provider, provider.uuid, part.name, parent_uuid, *wanted)
     changes = tuple(change for kind in kinds for change in kind.changes)

@@ -4,8 +4,8 @@ A unit is the inventory of one resource class, a trait, or an aggregate.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from placement.declaration.world import Undeclarable
 from placement.model.declaration import Change, Declared, DeclaredProvider, is_same
@@ -36,87 +36,74 @@ class Compared(NamedTuple):
     drift: list[Change]
 
 
-def compare_inventories(
-    part: DeclaredProvider, provider: Provider, owners: Owners
+# Inventories are there as values; names of traits and aggregates are there, or not.
+ABSENT = {"inventories": None, "traits": False, "aggregates": False}
+
+
+def _units_of(kind: str, of: Provider | DeclaredProvider | Declared) -> dict[str, Any]:
+    """Return the units of a kind, by name, as they are compared."""
+    if kind != "inventories":
+        return dict.fromkeys(sorted(getattr(of, kind)), True)
+    return {
+        name: stored_of(each) if isinstance(each, InventoryUsage) else each
+        for name, each in sorted(of.inventories.items())
+    }
+
+
+def compare(
+    kind: str, part: DeclaredProvider, provider: Provider, owners: Owners
 ) -> Compared:
-    """Compare the inventories of a provider.
+    """Compare what a provider has of one kind.
 
     :raises Undeclarable: an inventory in use would go, or become too small
     """
-    known = {
-        name: stored_of(inventory) for name, inventory in provider.inventories.items()
+    known, declared, prior = (
+        _units_of(kind, each) for each in (provider, part, owners.prior)
+    )
+    others = {
+        owner: _units_of(kind, each) for owner, each in sorted(owners.others.items())
     }
-    units = list(_declared_units(part, known, owners))
-    left = list(_left_units(part, known, owners))
-    drift = [each for _, each in left if not is_same(each.before, each.after)]
-    units += [
-        (name, dataclasses.replace(each, after=None))
-        for name, each in left
-        if each not in drift
-    ]
-    wanted = dict(known)
-    for name, change in units:
-        if not is_same(known.get(name), change.after):
-            _set(wanted, name, change.after)
-    changes = [change for _, change in units]
-    if owners.force or not any(change.owner for change in changes):
+    wanted, absent, path = dict(known), ABSENT[kind], f"{part.name}/{kind}"
+    changes, drift = [], []
+    for name, value in declared.items():
+        before, holder = known.get(name, absent), _holder(name, value, others)
+        differs = not is_same(before, value)
+        if differs or (holder and not owners.force):
+            changes.append(Change(f"{path}/{name}", before, value, holder))
+        if differs:
+            wanted[name] = value
+    held = {*declared, *(name for each in others.values() for name in each)}
+    for name in [name for name in prior if name in known and name not in held]:
+        # This owner alone declared it, and no longer does.
+        if is_same(prior[name], known[name]):
+            changes.append(Change(f"{path}/{name}", prior[name], absent))
+            del wanted[name]
+        else:
+            drift.append(Change(f"{path}/{name}", prior[name], known[name]))
+    wanted = {name: value for name, value in wanted.items() if value is not absent}
+    is_conflict = not owners.force and any(change.owner for change in changes)
+    if kind == "inventories" and not is_conflict:
         for name in sorted(known):
             _check_use(provider, name, wanted.get(name))
-    return Compared(wanted if wanted != known else None, changes, drift)
+    if wanted == known:
+        return Compared(None, changes, drift)
+    units = wanted if kind == "inventories" else frozenset(wanted)
+    return Compared(units, changes, drift)
 
 
-# The resource class of an inventory, and how it differs.
-_Unit: TypeAlias = tuple[str, Change]
-
-
-def _declared_units(
-    part: DeclaredProvider, known: Mapping[str, Inventory], owners: Owners
-) -> Iterator[_Unit]:
-    """Yield the inventories that are not as they are declared now."""
-    for name, value in sorted(part.inventories.items()):
-        holder = _holder(name, value, owners)
-        if not is_same(known.get(name), value) or (holder and not owners.force):
-            path = f"{part.name}/inventories/{name}"
-            yield name, Change(path, known.get(name), value, holder)
-
-
-def _left_units(
-    part: DeclaredProvider, known: Mapping[str, Inventory], owners: Owners
-) -> Iterator[_Unit]:
-    """Yield the inventories that this owner alone declared, and no longer does.
-
-    ``before`` is what was declared, ``after`` what is there.
-    """
-    for name, value in sorted(owners.prior.inventories.items()):
-        if name in known and not _is_declared(name, part, owners):
-            path = f"{part.name}/inventories/{name}"
-            yield name, Change(path, value, known[name])
-
-
-def _is_declared(name: str, part: DeclaredProvider, owners: Owners) -> bool:
-    """Return whether an inventory is declared now, or by another owner."""
-    others = owners.others.values()
-    return name in part.inventories or any(name in each.inventories for each in others)
+def _holder(
+    name: str, value: Any, others: Mapping[str, Mapping[str, Any]]
+) -> str | None:
+    """Return another owner who declares a unit otherwise, None if none does."""
+    for owner, units in others.items():
+        if name in units and not is_same(units[name], value):
+            return owner
+    return None
 
 
 def stored_of(inventory: Inventory) -> Inventory:
     """Return an inventory without what is used of it."""
     return Inventory(*[getattr(inventory, name) for name in FIELDS])
-
-
-def _holder(name: str, value: Inventory | None, owners: Owners) -> str | None:
-    """Return another owner who declares an inventory otherwise, None if none does."""
-    for owner, other in sorted(owners.others.items()):
-        if name in other.inventories and not is_same(other.inventories[name], value):
-            return owner
-    return None
-
-
-def _set(inventories: dict[str, Inventory], name: str, value: Inventory | None) -> None:
-    if value is None:
-        inventories.pop(name, None)
-    else:
-        inventories[name] = value
 
 
 def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
@@ -135,49 +122,6 @@ def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
             f"{inventory.used} {name} of {provider.name} are in use: a capacity of "
             f"{wanted.capacity} is too small."
         )
-
-
-def compare_traits(
-    part: DeclaredProvider, provider: Provider, owners: Owners
-) -> Compared:
-    """Compare the traits of a provider."""
-    return _compare_names(
-        f"{part.name}/traits",
-        part.traits,
-        provider.traits,
-        owners.prior.traits,
-        frozenset().union(*(other.traits for other in owners.others.values())),
-    )
-
-
-def compare_aggregates(
-    part: DeclaredProvider, provider: Provider, owners: Owners
-) -> Compared:
-    """Compare the aggregates that a provider is in."""
-    return _compare_names(
-        f"{part.name}/aggregates",
-        part.aggregates,
-        provider.aggregates,
-        owners.prior.aggregates,
-        frozenset().union(*(other.aggregates for other in owners.others.values())),
-    )
-
-
-def _compare_names(
-    path: str,
-    declared: frozenset[str],
-    known: frozenset[str],
-    prior: frozenset[str],
-    held: frozenset[str],
-) -> Compared:
-    """Compare names, which are there or are not: so there is no conflict, nor drift."""
-    added = declared - known
-    gone = (prior & known) - declared - held
-    changes = [
-        *(Change(f"{path}/{name}", False, True) for name in sorted(added)),
-        *(Change(f"{path}/{name}", True, False) for name in sorted(gone)),
-    ]
-    return Compared((known | added) - gone if changes else None, changes, [])
 
 
 def yielded(
@@ -219,15 +163,10 @@ def drift_of(declared: Declared, provider: Provider | None, name: str) -> list[C
         drift.append(
             Change(f"{name}/parent", declared.parent_uuid, provider.parent_uuid)
         )
-    for resource_class, value in sorted(declared.inventories.items()):
-        inventory = provider.inventories.get(resource_class)
-        known = stored_of(inventory) if inventory else None
-        if not is_same(known, value):
-            drift.append(Change(f"{name}/inventories/{resource_class}", value, known))
-    for kind, wanted, there in (
-        ("traits", declared.traits, provider.traits),
-        ("aggregates", declared.aggregates, provider.aggregates),
-    ):
-        lacking = sorted(wanted - there)
-        drift += [Change(f"{name}/{kind}/{each}", True, False) for each in lacking]
+    for kind, absent in ABSENT.items():
+        known = _units_of(kind, provider)
+        for unit, value in _units_of(kind, declared).items():
+            if not is_same(known.get(unit, absent), value):
+                path = f"{name}/{kind}/{unit}"
+                drift.append(Change(path, value, known.get(unit, absent)))
     return drift

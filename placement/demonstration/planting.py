@@ -18,7 +18,7 @@ from placement.objects import (
     resource_class,
     resource_provider,
 )
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence, storage
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
@@ -38,22 +38,20 @@ FILLED: Sequence[type[models.Base]] = (
 )
 
 
-def plant(
-    connection: sa.Connection, hosts: int, report: Progress = progress.SILENT
-) -> int:
+def plant(tx: Transaction, hosts: int, report: Progress = progress.SILENT) -> int:
     """Store a cloud with so many hosts; return how many providers it has.
 
     :param report: gets the progress, in hosts
     :raises Conflict: there are resource providers
     """
-    if connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
+    if tx.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
         raise errors.Conflict(
             "There are resource providers in this database: a demonstration cloud "
             "needs an empty one. placement-manage demo --remove takes an earlier "
             "demonstration away."
         )
-    resource_class.ensure(connection, [cloud.UNUSED_CLASS])
-    planter = _Planter(connection, cloud.list_aggregates(hosts))
+    resource_class.ensure(tx, [cloud.UNUSED_CLASS])
+    planter = _Planter(tx.connection, cloud.list_aggregates(hosts))
     report.begin("storing hosts", hosts + cloud.ZONES)
     parts = cloud.make(hosts)
     while batch := list(itertools.islice(parts, BATCH)):
@@ -62,10 +60,12 @@ def plant(
             rows[table].append(row)
         for table in FILLED:
             if rows[table]:
-                connection.execute(sa.insert(table), rows[table])
+                tx.execute(sa.insert(table), rows[table])
         report.advance(len(batch))
-    sequence.count_on(connection, [models.Base.metadata.tables["resource_providers"]])
-    recording.note_everything(connection)
+    sequence.count_on(
+        tx.connection, [models.Base.metadata.tables["resource_providers"]]
+    )
+    tx.record_all()
     return len(planter.ids)
 
 
@@ -160,7 +160,7 @@ def _ensure(
     return dict(connection.execute(query).all())
 
 
-def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int:
+def remove(tx: Transaction, report: Progress = progress.SILENT) -> int:
     """Remove the demonstration cloud; return how many providers it had.
 
     All allocations against it are removed, too.
@@ -169,25 +169,23 @@ def remove(connection: sa.Connection, report: Progress = progress.SILENT) -> int
     :raises Conflict: a provider that is not part of it is below one that is
     """
     # What is claimed or put below them from now on waits, and then finds them gone.
-    locked = resource_provider.lock_by_ids(connection, _planted(connection))
+    locked = resource_provider.lock_by_ids(tx, _planted(tx.connection))
     ids = [each.id for each in locked]
-    _check_is_alone(connection, ids)
+    _check_is_alone(tx.connection, ids)
     report.begin("removing allocations", len(ids))
-    _remove_allocations(connection, ids, report)
+    _remove_allocations(tx, ids, report)
     report.begin("removing resource providers")
     provider = models.ResourceProvider
     for table in resource_provider.BELONGINGS:
-        _delete(connection, table.resource_provider_id, ids)
+        _delete(tx.connection, table.resource_provider_id, ids)
     for chunk in storage.chunks(ids):
         # Some databases check foreign keys row by row when they delete several.
         loose = {"parent_provider_id": None, "root_provider_id": None}
-        connection.execute(
-            sa.update(provider).where(provider.id.in_(chunk)).values(**loose)
-        )
-    _delete(connection, provider.id, ids)
-    declared.forget(connection, (each.uuid for each in locked))
-    _remove_names(connection)
-    recording.note_everything(connection)
+        tx.execute(sa.update(provider).where(provider.id.in_(chunk)).values(**loose))
+    _delete(tx.connection, provider.id, ids)
+    declared.forget(tx, (each.uuid for each in locked))
+    _remove_names(tx.connection)
+    tx.record_all()
     return len(ids)
 
 
@@ -221,23 +219,23 @@ def _check_is_alone(connection: sa.Connection, ids: Collection[int]) -> None:
 
 
 def _remove_allocations(
-    connection: sa.Connection, ids: Collection[int], report: Progress
+    tx: Transaction, ids: Collection[int], report: Progress
 ) -> None:
     allocation, consumer = models.Allocation, models.Consumer
     users: set[str] = set()
     for chunk in storage.chunks(ids):
         here = allocation.resource_provider_id.in_(chunk)
         query = sa.select(allocation.consumer_id).where(here).distinct()
-        users.update(connection.scalars(query.order_by(allocation.consumer_id)))
-        connection.execute(sa.delete(allocation).where(here))
+        users.update(tx.connection.scalars(query.order_by(allocation.consumer_id)))
+        tx.execute(sa.delete(allocation).where(here))
         report.advance(len(chunk))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
     for leaving in storage.chunks(sorted(users)):
         idle = sa.select(consumer.id).where(consumer.uuid.in_(leaving), ~has_more)
-        gone = connection.scalars(idle.order_by(consumer.id)).all()
+        gone = tx.connection.scalars(idle.order_by(consumer.id)).all()
         # SQLite gives ids again: a lease that stayed would end another's claims.
-        lease.remove(connection, gone)
-        _delete(connection, consumer.id, gone)
+        lease.remove(tx, gone)
+        _delete(tx.connection, consumer.id, gone)
 
 
 def _delete(connection: sa.Connection, column: Any, values: Iterable[Any]) -> None:

@@ -15,7 +15,7 @@ from placement.forest.fingerprint import NO_DIFFERENCE
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.objects import change_log
-from placement.objects.journal import keeping
+from placement.objects.journal.keeping import Keeper
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
@@ -98,10 +98,16 @@ class CachedForest:
     when the sums are to be compared, and ``_has_complained`` whether the log says
     already that rows are missing.
 
+    :param journal: lacks what was changed without a record of it
     :param clock: returns the time, in seconds
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        journal: Keeper | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
         self._clock = clock
         self._current: Checkpoint | None = None
         self._distrusted_since: float | None = None
@@ -160,7 +166,7 @@ class CachedForest:
             # Processes share the memory of what was read before they forked.
             return
         self._replace(fresh)
-        _count(connection, "reading")
+        self._count("reading")
         LOG.warning(
             "the database was changed without a record of it, by another service or by "
             "hand: everything was read again"
@@ -241,18 +247,18 @@ class CachedForest:
             read = fingerprint.of_forest(fresh.forest)
             self._difference = fingerprint.between(stored, read)
             if read != own:
-                self._distrust(connection, fresh)
+                self._distrust(fresh)
                 return None
         if self._distrusted_since is not None:
             self._trust_if_quiet(connection, current, self._distrusted_since)
         return current
 
-    def _distrust(self, connection: sa.Connection, fresh: Checkpoint) -> None:
+    def _distrust(self, fresh: Checkpoint) -> None:
         is_first = self._distrusted_since is None
         with self._replacing:
             self._distrusted_since = self._clock()
             self._keep(fresh)
-        _count(connection, "sums")
+        self._count("sums")
         if is_first:
             LOG.warning(
                 "another service writes to this database, so nothing is kept between "
@@ -272,8 +278,8 @@ class CachedForest:
             self._keep(fresh)
         LOG.info("no other service writes to this database: the forest is kept")
 
-
-def _count(connection: sa.Connection, found_by: str) -> None:
-    """Count that changes were not recorded, which the journal lacks as well."""
-    telemetry.record(measure.FOREST_CORRECTIONS, found_by=found_by)
-    keeping.miss(connection)
+    def _count(self, found_by: str) -> None:
+        """Count that changes were not recorded, which the journal lacks as well."""
+        telemetry.record(measure.FOREST_CORRECTIONS, found_by=found_by)
+        if self._journal:
+            self._journal.miss()

@@ -1,5 +1,6 @@
 """All that one search needs, in a fixed number of queries."""
 
+import contextlib
 import dataclasses
 import datetime
 import functools
@@ -8,6 +9,7 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
+    Iterator,
     Mapping,
     Sequence,
 )
@@ -22,12 +24,13 @@ from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
 from placement.objects import generation
 from placement.objects.inventory import USED
-from placement_foundation.database.streaming import stream
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
 # If there are more trees to load, they are not listed in a query: all are loaded.
 MOST_LISTED_ROOTS = 500
+# How many rows of all are in memory at a time.
+MOST_ROWS = 5_000
 
 # Names of traits, or UUIDs of aggregates: in an order, and as a set.
 _Names: TypeAlias = tuple[tuple[str, ...], frozenset[str]]
@@ -205,23 +208,37 @@ def load(
         return {}
     # Listing too many would take longer than loading all.
     listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
-    if listed:
-        found, parsers = _read_some(connection, listed), _parsers_of(vocabulary)
-    else:
-        found, parsers = _read_all(connection), _make_parsers(vocabulary, None)
-    trees = _Loader(found, vocabulary, parsers, former).trees()
+    with contextlib.ExitStack() as opened:
+        if listed:
+            found, parsers = _read_some(connection, listed), _parsers_of(vocabulary)
+        else:
+            found = _read_all(connection, opened)
+            parsers = _make_parsers(vocabulary, None)
+        trees = _Loader(found, vocabulary, parsers, former).trees()
     if root_ids is None or listed is not None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
 
 
-def _read_all(connection: sa.Connection) -> _Found:
-    """Read the rows of all providers."""
+def _read_all(connection: sa.Connection, opened: contextlib.ExitStack) -> _Found:
+    """Read the rows of all providers, some at a time.
+
+    :param opened: closes what is not read to the end. While rows are still to be read,
+        a driver may not be able to end the transaction.
+    """
+
+    def stream(query: sa.Select[*tuple[Any, ...]]) -> Iterator[Sequence[Any]]:
+        # The query is sent when the first row is read. All are to be read before the
+        # connection is used again: MariaDB would drop the rest of them.
+        options = {"yield_per": MOST_ROWS}
+        rows = connection.execute(query, execution_options=options)
+        yield from opened.enter_context(rows)
+
     return _Found(
-        {row[0]: _Row._make(row) for row in stream(connection, _PROVIDERS)},
-        stream(connection, _TRAITS_OF_EACH),
-        stream(connection, _AGGREGATES_OF_EACH),
-        stream(connection, _INVENTORIES),
+        {row[0]: _Row._make(row) for row in stream(_PROVIDERS)},
+        stream(_TRAITS_OF_EACH),
+        stream(_AGGREGATES_OF_EACH),
+        stream(_INVENTORIES),
     )
 
 

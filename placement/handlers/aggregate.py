@@ -2,9 +2,10 @@
 
 from placement import errors
 from placement.objects import aggregate, clock, resource_provider
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import aggregate as wire
-from placement_foundation.http.operation import Connection, Reply, writing
+from placement_foundation.http.operation import Reply, writing
 
 
 def list_aggregates(call: Call[None]) -> Reply:
@@ -15,18 +16,18 @@ def list_aggregates(call: Call[None]) -> Reply:
 
 
 @writing
-def replace_aggregates(call: Call[None], connection: Connection) -> Reply:
+def replace_aggregates(call: Call[None], tx: Transaction) -> Reply:
     """Put a provider into the aggregates in the body, and into no others.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     wanted = wire.parse_aggregates(call.body)
     if wanted.generation is not None:
         resource_provider.check_generation(provider, wanted.generation)
     try:
         generation = aggregate.replace_all(
-            connection,
+            tx,
             provider,
             wanted.aggregates,
             bump=wanted.generation is not None,

@@ -2,9 +2,10 @@
 
 from placement import errors
 from placement.objects import allocation
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import allocation as wire
-from placement_foundation.http.operation import Connection, Reply, writing
+from placement_foundation.http.operation import Reply, writing
 
 MISSING_PROVIDER = "Resource provider '{uuid}' not found"
 
@@ -34,7 +35,7 @@ def list_by_provider(call: Call[None]) -> Reply:
 
 
 @writing
-def replace_of_consumer(call: Call[str], connection: Connection) -> Reply:
+def replace_of_consumer(call: Call[str], tx: Transaction) -> Reply:
     """Replace all allocations of one consumer.
 
     :raises ConcurrentUpdate: the generation of the consumer is not that in the body
@@ -48,7 +49,7 @@ def replace_of_consumer(call: Call[str], connection: Connection) -> Reply:
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(connection, [claim], attempts=attempts)
+        allocation.replace_all(tx, [claim], attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unable to allocate inventory for consumer {call.subject}: {exc}"
@@ -57,7 +58,7 @@ def replace_of_consumer(call: Call[str], connection: Connection) -> Reply:
 
 
 @writing
-def replace_of_consumers(call: Call[None], connection: Connection) -> Reply:
+def replace_of_consumers(call: Call[None], tx: Transaction) -> Reply:
     """Replace all allocations of several consumers, together or not at all.
 
     :raises ConcurrentUpdate: the generation of a consumer is not that in the body
@@ -67,17 +68,17 @@ def replace_of_consumers(call: Call[None], connection: Connection) -> Reply:
     claims = wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(connection, claims, attempts=attempts)
+        allocation.replace_all(tx, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"Unable to allocate inventory {exc}") from exc
     return Reply()
 
 
 @writing
-def delete_of_consumer(call: Call[None], connection: Connection) -> Reply:
+def delete_of_consumer(call: Call[None], tx: Transaction) -> Reply:
     """Delete all allocations of a consumer.
 
     :raises NotFound: it has none
     """
-    allocation.delete_all(connection, call.path["consumer_uuid"])
+    allocation.delete_all(tx, call.path["consumer_uuid"])
     return Reply()

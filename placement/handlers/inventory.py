@@ -6,6 +6,7 @@ from placement import errors
 from placement.model.inventory import Inventory, complain
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import clock, inventory, resource_provider
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import inventory as wire
 from placement_foundation.http.operation import Connection, Reply, writing
@@ -47,19 +48,19 @@ def show_inventory(call: Call[None]) -> Reply:
 
 @writing
 def create_inventory(
-    call: Call[None], connection: Connection, *, reserved_may_be_total: bool
+    call: Call[None], tx: Transaction, *, reserved_may_be_total: bool
 ) -> Reply:
     """Add the inventory in the body to a provider. The generation in it is ignored.
 
     :raises BadRequest: the class is unknown, or would have no capacity
     :raises ConcurrentUpdate: the provider already has an inventory of the class
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     name, wanted = call.body["resource_class"], wire.parse_inventory(call.body)
     failed = f"Unable to create inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
     try:
-        generation = inventory.create(connection, provider, name, wanted)
+        generation = inventory.create(tx, provider, name, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"{failed}{exc}") from exc
     except errors.ConcurrentUpdate as exc:
@@ -73,7 +74,7 @@ def create_inventory(
 
 @writing
 def replace_inventories(
-    call: Call[None], connection: Connection, *, reserved_may_be_total: bool
+    call: Call[None], tx: Transaction, *, reserved_may_be_total: bool
 ) -> Reply:
     """Replace every inventory of a provider with those in the body.
 
@@ -81,7 +82,7 @@ def replace_inventories(
     :raises BadRequest: a resource class is unknown, or would have no capacity
     :raises InventoryInUse: an inventory that is left out still has allocations
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
@@ -90,7 +91,7 @@ def replace_inventories(
     _check_capacity(provider, wanted, failed, reserved_may_be_total)
     try:
         wire.check_class_names(call.body["inventories"])
-        generation = inventory.replace_all(connection, provider, wanted)
+        generation = inventory.replace_all(tx, provider, wanted)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unknown resource class in inventory for resource provider "
@@ -104,7 +105,7 @@ def replace_inventories(
 
 @writing
 def update_inventory(
-    call: Call[None], connection: Connection, *, reserved_may_be_total: bool
+    call: Call[None], tx: Transaction, *, reserved_may_be_total: bool
 ) -> Reply:
     """Change the inventory of one class to what is in the body.
 
@@ -112,7 +113,7 @@ def update_inventory(
     :raises BadRequest: it would have no capacity, or the provider has no such inventory
     :raises NotFound: there is no such class
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
@@ -120,7 +121,7 @@ def update_inventory(
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
     try:
-        generation = inventory.update(connection, provider, name, wanted)
+        generation = inventory.update(tx, provider, name, wanted)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"update conflict: {exc}") from exc
     value = wire.ProviderInventory(generation, wanted)
@@ -128,16 +129,16 @@ def update_inventory(
 
 
 @writing
-def delete_inventory(call: Call[None], connection: Connection) -> Reply:
+def delete_inventory(call: Call[None], tx: Transaction) -> Reply:
     """Remove the inventory of one class.
 
     :raises NotFound: the provider has none
     :raises ConcurrentUpdate: it has allocations
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     name = call.path["resource_class"]
     try:
-        inventory.delete(connection, provider, name)
+        inventory.delete(tx, provider, name)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise errors.ConcurrentUpdate(
             f"Unable to delete inventory of class {name}: {exc}"
@@ -146,14 +147,14 @@ def delete_inventory(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def delete_inventories(call: Call[None], connection: Connection) -> Reply:
+def delete_inventories(call: Call[None], tx: Transaction) -> Reply:
     """Remove all inventories of a provider.
 
     :raises InventoryInUse: one of them has allocations
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     try:
-        inventory.replace_all(connection, provider, {})
+        inventory.replace_all(tx, provider, {})
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Unable to delete inventory for resource provider {provider.uuid} because "

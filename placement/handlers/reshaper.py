@@ -2,13 +2,14 @@
 
 from placement import errors
 from placement.objects import reshaper
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import reshaper as wire
-from placement_foundation.http.operation import Connection, Reply, writing
+from placement_foundation.http.operation import Reply, writing
 
 
 @writing
-def reshape(call: Call[None], connection: Connection) -> Reply:
+def reshape(call: Call[None], tx: Transaction) -> Reply:
     """Replace inventories of providers, and all allocations of some consumers.
 
     :raises UnknownProvider: a provider of the inventories does not exist
@@ -21,7 +22,7 @@ def reshape(call: Call[None], connection: Connection) -> Reply:
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        reshaper.reshape(connection, shapes, claims, attempts=attempts)
+        reshaper.reshape(tx, shapes, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
     return Reply()

@@ -2,6 +2,7 @@
 
 from placement import errors
 from placement.objects import clock, resource_class
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import resource_class as wire
 from placement_foundation.http.operation import Connection, Reply, reading, writing
@@ -25,53 +26,53 @@ def show_class(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def create_class(call: Call[None], connection: Connection) -> Reply:
+def create_class(call: Call[None], tx: Transaction) -> Reply:
     """Create a custom resource class.
 
     :raises Conflict: there is one of that name
     """
     name = call.body["name"]
-    if resource_class.find_by_name(connection, name):
+    if resource_class.find_by_name(tx.connection, name):
         raise errors.Conflict(f"Conflicting resource class already exists: {name}")
-    resource_class.create(connection, name)
+    resource_class.create(tx, name)
     return Reply(location=wire.path(name))
 
 
 @writing
-def ensure(call: Call[None], connection: Connection) -> Reply:
+def ensure(call: Call[None], tx: Transaction) -> Reply:
     """Create a custom resource class, or confirm that it exists.
 
     :raises BadRequest: the name is not valid for a custom class
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = resource_class.find_by_name(connection, name)
+    known = resource_class.find_by_name(tx.connection, name)
     if known is None:
-        resource_class.create(connection, name)
+        resource_class.create(tx, name)
     return Reply(location=wire.path(name), created=known is None)
 
 
 @writing
-def rename(call: Call[None], connection: Connection) -> Reply:
+def rename(call: Call[None], tx: Transaction) -> Reply:
     """Rename a custom resource class.
 
     :raises NotFound: there is none
     :raises BadRequest: it is a standard one
     :raises Conflict: another class has that name
     """
-    found = resource_class.lock_by_name(connection, call.path["name"])
+    found = resource_class.lock_by_name(tx, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(f"Cannot update standard resource class {found.name}")
     name = call.body["name"]
-    other = resource_class.find_by_name(connection, name)
+    other = resource_class.find_by_name(tx.connection, name)
     if other and other.id != found.id:
         raise errors.Conflict(f"Resource class already exists: {name}")
-    resource_class.rename(connection, found, name)
-    return Reply(resource_class.get_by_name(connection, name))
+    resource_class.rename(tx, found, name)
+    return Reply(resource_class.get_by_name(tx.connection, name))
 
 
 @writing
-def delete_class(call: Call[None], connection: Connection) -> Reply:
+def delete_class(call: Call[None], tx: Transaction) -> Reply:
     """Delete a custom resource class.
 
     :raises NotFound: there is none
@@ -79,13 +80,13 @@ def delete_class(call: Call[None], connection: Connection) -> Reply:
     :raises Conflict: a provider has an inventory of it
     """
     failed = "Error in delete resource class: "
-    found = resource_class.lock_by_name(connection, call.path["name"])
+    found = resource_class.lock_by_name(tx, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(
             f"{failed}Cannot delete standard resource class {found.name}."
         )
     try:
-        resource_class.delete(connection, found)
+        resource_class.delete(tx, found)
     except errors.Conflict as exc:
         raise errors.Conflict(f"{failed}{exc}") from exc
     return Reply()

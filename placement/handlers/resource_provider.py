@@ -3,6 +3,7 @@
 from placement import errors
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.objects import clock, reparenting, resource_provider
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.questions import providers
 from placement.schemas import resource_provider as wire
@@ -36,7 +37,7 @@ def show_provider(call: Call[None]) -> Reply:
 
 
 @writing
-def create_provider(call: Call[None], connection: Connection) -> Reply:
+def create_provider(call: Call[None], tx: Transaction) -> Reply:
     """Create the provider in the body.
 
     :raises BadRequest: it has no name, or its parent is unknown or the provider itself
@@ -49,7 +50,7 @@ def create_provider(call: Call[None], connection: Connection) -> Reply:
             raise errors.BadRequest("name is required")
         if parent_uuid == uuid:
             raise errors.BadRequest("parent provider UUID cannot be same as UUID")
-        created = resource_provider.create(connection, uuid, name, parent_uuid)
+        created = resource_provider.create(tx, uuid, name, parent_uuid)
     except errors.BadRequest as exc:
         raise errors.BadRequest(
             f'Unable to create resource provider "{name}", {uuid}: {exc}'
@@ -59,18 +60,18 @@ def create_provider(call: Call[None], connection: Connection) -> Reply:
 
 @writing
 def update_provider(
-    call: Call[None], connection: Connection, *, allow_reparenting: bool
+    call: Call[None], tx: Transaction, *, allow_reparenting: bool
 ) -> Reply:
     """Rename a provider; move it and all below it if the body names a parent.
 
     :raises BadRequest: it may not be moved there
     :raises DuplicateName: its new name is taken
     """
-    named = call.load(connection)
+    named = call.load(tx.connection)
     if "parent_provider_uuid" in call.body:
         try:
             provider = reparenting.move(
-                connection,
+                tx,
                 named,
                 call.body["parent_provider_uuid"],
                 allow_reparenting=allow_reparenting,
@@ -80,23 +81,23 @@ def update_provider(
                 f"Unable to save resource provider {named.uuid}: {exc}"
             ) from exc
     else:
-        provider = resource_provider.lock(connection, named)
-    resource_provider.rename(connection, provider, call.body["name"])
-    updated = resource_provider.get_by_uuid(connection, provider.uuid)
+        provider = resource_provider.lock(tx, named)
+    resource_provider.rename(tx, provider, call.body["name"])
+    updated = resource_provider.get_by_uuid(tx.connection, provider.uuid)
     return Reply(updated, modified=clock.newest([updated.modified]))
 
 
 @writing
-def delete_provider(call: Call[None], connection: Connection) -> Reply:
+def delete_provider(call: Call[None], tx: Transaction) -> Reply:
     """Delete a provider and everything that belongs to it.
 
     :raises CannotDeleteParent: it has children
     :raises ProviderInUse: it has allocations
     """
     provider = resource_provider.lock(
-        connection,
-        call.load(connection),
+        tx,
+        call.load(tx.connection),
         missing=resource_provider.UNKNOWN_FOR_DELETE,
     )
-    resource_provider.delete(connection, provider)
+    resource_provider.delete(tx, provider)
     return Reply()

@@ -2,6 +2,7 @@
 
 from placement import errors
 from placement.objects import clock, resource_provider, trait
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import trait as wire
 from placement_foundation.http.operation import Connection, Reply, reading, writing
@@ -25,15 +26,15 @@ def show_trait(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def ensure_trait(call: Call[None], connection: Connection) -> Reply:
+def ensure_trait(call: Call[None], tx: Transaction) -> Reply:
     """Create a custom trait, or confirm that it exists.
 
     :raises BadRequest: the name is not valid for a custom trait
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = trait.find_by_name(connection, name)
-    found = known or trait.create(connection, name)
+    known = trait.find_by_name(tx.connection, name)
+    found = known or trait.create(tx, name)
     return Reply(
         location=wire.path(name),
         modified=clock.newest([found.modified]),
@@ -42,17 +43,17 @@ def ensure_trait(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def delete_trait(call: Call[None], connection: Connection) -> Reply:
+def delete_trait(call: Call[None], tx: Transaction) -> Reply:
     """Delete a custom trait.
 
     :raises NotFound: there is none
     :raises BadRequest: it is a standard one
     :raises Conflict: a provider has it
     """
-    found = trait.get_by_name(connection, call.path["name"])
+    found = trait.get_by_name(tx.connection, call.path["name"])
     if found.is_standard:
         raise errors.BadRequest(f"Cannot delete standard trait {found.name}.")
-    trait.delete(connection, found)
+    trait.delete(tx, found)
     return Reply()
 
 
@@ -68,18 +69,18 @@ def list_provider_traits(call: Call[None]) -> Reply:
 
 
 @writing
-def replace_provider_traits(call: Call[None], connection: Connection) -> Reply:
+def replace_provider_traits(call: Call[None], tx: Transaction) -> Reply:
     """Replace the traits of a provider with those in the body.
 
     :raises ConcurrentUpdate: the generation in the body is out of date
     :raises BadRequest: there is no such trait
     """
-    provider = call.lock_provider(connection)
+    provider = call.lock_provider(tx)
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"]
     )
-    generation = trait.replace_all(connection, provider, call.body["traits"])
-    traits = trait.list_by_provider(connection, provider.id)
+    generation = trait.replace_all(tx, provider, call.body["traits"])
+    traits = trait.list_by_provider(tx.connection, provider.id)
     return Reply(
         wire.ProviderTraits([each.name for each in traits], generation),
         modified=clock.newest(each.modified for each in traits),
@@ -87,8 +88,8 @@ def replace_provider_traits(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def delete_provider_traits(call: Call[None], connection: Connection) -> Reply:
+def delete_provider_traits(call: Call[None], tx: Transaction) -> Reply:
     """Remove all traits of a provider."""
-    provider = call.lock_provider(connection)
-    trait.replace_all(connection, provider, [])
+    provider = call.lock_provider(tx)
+    trait.replace_all(tx, provider, [])
     return Reply()

@@ -83,12 +83,12 @@ class Change:
     owner: str | None = None
 
 
-def is_same(one: Inventory | None, other: Inventory | None) -> bool:
-    """Return whether two inventories are equal, as far as databases can store it."""
-    if one is None or other is None:
-        return one is other
-    if one == other:
-        return True
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal, as far as databases can store it."""
+    if one == other or not (
+        isinstance(one, Inventory) and isinstance(other, Inventory)
+    ):
+        return bool(one == other)
     alike = dataclasses.replace(one, allocation_ratio=other.allocation_ratio)
     return alike == other and math.isclose(
         one.allocation_ratio, other.allocation_ratio, rel_tol=RATIO_TOLERANCE

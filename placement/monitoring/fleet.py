@@ -1,14 +1,7 @@
-"""Sums over the whole cloud as metrics, computed by one process for all of them."""
+"""Sums over the whole cloud as metrics."""
 
-import contextlib
-import dataclasses
-import fcntl
-import json
-import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
@@ -42,26 +35,27 @@ CLASS_METRICS = {
 class FleetTotals:
     """A collector of prometheus_client.
 
-    The sums are kept in a file next to the counts of the processes. A process that is
-    asked when they are too old refreshes them, unless another one is doing so, and
-    answers with what is there.
+    A process that is asked when its sums are too old reads them from the database, and
+    answers with those of before if that fails or takes too long.
+
+    :param interval: how long sums are kept, in seconds
     """
 
     def __init__(
         self,
         database: Database,
-        directory: str,
         interval: float,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
-        self._file = Path(directory, "fleet.json")
-        self._interval = interval
-        self._clock = clock
-        # When the sums could not be kept on disk, by the clock.
-        self._failed_at = -math.inf
+        # The last sums, and when they were read.
+        self._sums: tuple[total.Totals, float] | None = None
         self._refreshed: Recent[None] = Recent(
-            self._refresh, lasts=0, patience=PATIENCE, too_late=lambda: None
+            self._refresh,
+            lasts=interval,
+            patience=PATIENCE,
+            too_late=lambda: None,
+            clock=clock,
         )
 
     def describe(self) -> Iterable["Metric"]:
@@ -70,96 +64,30 @@ class FleetTotals:
 
     def collect(self) -> Iterator["Metric"]:
         """Yield the metrics."""
-        if self._is_due():
-            self._refreshed.get()
-        sums = self._read()
-        if sums:
-            yield from families(sums)
-
-    def _is_due(self) -> bool:
-        """Return whether the last refresh of the sums, or attempt, is too long ago."""
-        last = self._failed_at
-        with contextlib.suppress(FileNotFoundError):
-            last = max(last, self._file.stat().st_mtime)
-        # The clock may have been set back.
-        return not 0 <= self._clock() - last < self._interval
-
-    def _read(self) -> Any:
-        try:
-            return json.loads(self._file.read_text())
-        except (OSError, ValueError):
-            return None
+        self._refreshed.get()
+        if self._sums:
+            yield from families(*self._sums)
 
     def _refresh(self) -> None:
-        """Refresh the sums; warn once if they cannot be kept on disk."""
         try:
-            self._refresh_alone()
-        except OSError as exc:
-            if self._failed_at == -math.inf:
-                LOG.warning("sums of the fleet cannot be kept: %s", exc)
-            # This also waits for the next interval.
-            self._failed_at = self._clock()
-        else:
-            self._failed_at = -math.inf
-
-    def _refresh_alone(self) -> None:
-        """Refresh the sums, unless another process is doing so."""
-        with self._exclusively() as alone:
-            if not alone or not self._is_due():
-                return
-            try:
-                sums = bound(self._database.look(total.load), self._clock())
-            except Exception as exc:
-                LOG.warning("no sums of the fleet: %s", trouble.describe(exc))
-                # A failure also waits for the next interval.
-                sums = self._read()
-            self._write(sums)
-
-    @contextlib.contextmanager
-    def _exclusively(self) -> Iterator[bool]:
-        """Try to hold a lock against other processes; yield whether it was free."""
-        with self._file.with_suffix(".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
-
-    def _write(self, sums: Any) -> None:
-        new = self._file.with_suffix(".new")
-        new.write_text(json.dumps(sums))
-        os.utime(new, (self._clock(), self._clock()))
-        new.replace(self._file)
+            self._sums = self._database.look(total.load), time.time()
+        except Exception as exc:
+            LOG.warning("no sums of the fleet: %s", trouble.describe(exc))
 
 
-def bound(totals: total.Totals, moment: float) -> dict[str, Any]:
-    """Return sums with no more names than are shown.
+def _largest(named: Mapping[str, Any], size: Callable[[str], int]) -> list[str]:
+    names = sorted(named, key=lambda name: (-size(name), name))
+    return sorted(names[:MOST_NAMES])
+
+
+def families(totals: total.Totals, moment: float) -> Iterator["Metric"]:
+    """Yield sums as metrics, with no more names than are shown.
 
     The resource classes that most providers have remain, with the number of the others;
     consumers whose types are not among the largest count as one type.
+
+    :param moment: when the sums were read, as seconds since 1970
     """
-    classes = _largest(totals.classes, lambda name: totals.classes[name].providers)
-    consumers = _largest(totals.consumers, totals.consumers.__getitem__)
-    rest = sum(totals.consumers.values()) - sum(consumers.values())
-    return {
-        "at": moment,
-        "providers": totals.providers,
-        "left_out": len(totals.classes) - len(classes),
-        "classes": {
-            name: dataclasses.asdict(amounts) for name, amounts in classes.items()
-        },
-        "consumers": {**consumers, **({OTHER: rest} if rest else {})},
-    }
-
-
-def _largest(named: Mapping[str, Any], size: Callable[[str], int]) -> dict[str, Any]:
-    names = sorted(named, key=lambda name: (-size(name), name))[:MOST_NAMES]
-    return {name: named[name] for name in sorted(names)}
-
-
-def families(sums: Any) -> Iterator["Metric"]:
-    """Yield sums, bounded, as metrics."""
     from prometheus_client.core import GaugeMetricFamily
 
     def gauge(name: str, meaning: str, label: str, values: Mapping[str, float]) -> Any:
@@ -170,20 +98,26 @@ def families(sums: Any) -> Iterator["Metric"]:
             family.add_metric([each] if label else [], value)
         return family
 
+    classes = _largest(totals.classes, lambda name: totals.classes[name].providers)
     for name, meaning in CLASS_METRICS.items():
-        amounts = {each: row[name] for each, row in sums["classes"].items()}
+        amounts = {each: getattr(totals.classes[each], name) for each in classes}
         yield gauge(f"resource_{name}", meaning, "resource_class", amounts)
-    yield gauge("consumers", "Consumers.", "consumer_type", sums["consumers"])
+    types = _largest(totals.consumers, totals.consumers.__getitem__)
+    consumers = {kind: totals.consumers[kind] for kind in types}
+    if len(types) < len(totals.consumers):
+        rest = sum(totals.consumers.values()) - sum(consumers.values())
+        consumers[OTHER] = rest
+    yield gauge("consumers", "Consumers.", "consumer_type", consumers)
     for name, value, meaning in (
-        ("providers", sums["providers"], "Resource providers."),
+        ("providers", totals.providers, "Resource providers."),
         (
             "resource_classes_left_out",
-            sums["left_out"],
+            len(totals.classes) - len(classes),
             f"Resource classes beyond the {MOST_NAMES} that most providers have.",
         ),
         (
             "refreshed_timestamp_seconds",
-            sums["at"],
+            moment,
             "When the sums were last read from the database.",
         ),
     ):

@@ -15,7 +15,7 @@ from placement_foundation.database.storage import Database
 from placement_foundation.http import monitoring, policy
 from placement_foundation.http.page import Page, Text
 from placement_foundation.http.policy import Enforcer
-from placement_foundation.observing import metrics, telemetry
+from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -47,7 +47,7 @@ def _has_own_tables(database: Database) -> bool:
 
 def metrics_page(config: cfg.ConfigOpts, database: Database) -> Page:
     """Begin to count, and return the page that shows the metrics."""
-    fleet = FleetTotals(database, metrics.directory(), config.metrics.fleet_interval)
+    fleet = FleetTotals(database, config.metrics.fleet_interval)
     return monitoring.metrics_page(database, measure.PREFIX, measure.MEASURES, [fleet])
 
 

@@ -10,6 +10,7 @@ from placement.db import models
 from placement.model import entry
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_match, generation, resource_provider
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 _LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
@@ -22,7 +23,7 @@ def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, in
     )
 
 
-def lock(connection: sa.Connection, uuids: Iterable[str]) -> None:
+def lock(tx: Transaction, uuids: Iterable[str]) -> None:
     """Lock aggregates, after any providers, until this transaction ends.
 
     What is placed in one of them is then placed by one transaction after the other.
@@ -30,11 +31,11 @@ def lock(connection: sa.Connection, uuids: Iterable[str]) -> None:
     row = models.Aggregate
     # The UUID is optional in the table only.
     string_column: Any = row.uuid
-    exact_match.lock_by_string(connection, _LOCKED, row.id, string_column, uuids)
+    exact_match.lock_by_string(tx, _LOCKED, row.id, string_column, uuids)
 
 
 def replace_all(
-    connection: sa.Connection,
+    tx: Transaction,
     provider: ResourceProvider,
     uuids: Sequence[str],
     *,
@@ -47,11 +48,11 @@ def replace_all(
     :raises ConcurrentUpdate: another request has changed the provider
     """
     change = association.replace(
-        connection,
+        tx,
         provider.id,
         models.ResourceProviderAggregate.aggregate_id,
         models.Aggregate.uuid,
-        ensure(connection, uuids),
+        ensure(tx, uuids),
     )
     entries = entry.of_members(
         entry.AGGREGATES_CHANGED,
@@ -60,21 +61,21 @@ def replace_all(
         change.added,
         change.removed,
     )
-    resource_provider.record_change(connection, [provider], entries, bump=bump)
+    resource_provider.record_change(tx, [provider], entries, bump=bump)
     return generation.of(provider) + bump
 
 
-def ensure(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
+def ensure(tx: Transaction, uuids: Sequence[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; create those that are new."""
-    ids = ids_by_uuid(connection, uuids)
+    ids = ids_by_uuid(tx.connection, uuids)
     new = sorted(set(uuids) - ids.keys())
     if not new:
         return ids
     for chunk in storage.chunks(new):
         storage.insert_missing(
-            connection, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
+            tx.connection, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
         )
-    ids |= ids_by_uuid(connection, new)
+    ids |= ids_by_uuid(tx.connection, new)
     for uuid in new:
         if uuid not in ids:
             raise errors.Conflict(

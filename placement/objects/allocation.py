@@ -33,6 +33,7 @@ from placement.objects import (
 )
 from placement.objects.exact_match import WantedStrings
 from placement.objects.resource_provider import Locked
+from placement.objects.transaction import Transaction
 from placement_foundation.clock import utc_now
 from placement_foundation.database import storage
 
@@ -291,7 +292,7 @@ def load_names(
 
 
 def hold(
-    connection: sa.Connection,
+    tx: Transaction,
     consumers: Collection[str],
     providers: Iterable[str] = (),
     *,
@@ -312,14 +313,14 @@ def hold(
         generations. They get them at once, unless some others are locked as well.
     :param beside: the UUIDs of other providers to lock
     """
-    records = consumer.lock(connection, consumers)
-    rows = _list_rows(connection, consumers, records)
+    records = consumer.lock(tx, consumers)
+    rows = _list_rows(tx, consumers, records)
     used = {row.provider_uuid for row in rows}
     wanted = used.union(providers, beside)
     if bump and len(wanted) == len(set(providers)):
-        locked = resource_provider.lock_and_bump(connection, wanted, ids)
+        locked = resource_provider.lock_and_bump(tx, wanted, ids)
         return Held(records, locked, rows, bumped=True)
-    locked = resource_provider.lock_by_uuids(connection, wanted, ids)
+    locked = resource_provider.lock_by_uuids(tx, wanted, ids)
     return Held(records, locked, rows)
 
 
@@ -335,9 +336,7 @@ def check_providers(claims: Iterable[Claim], held: Held) -> None:
             )
 
 
-def replace_all(
-    connection: sa.Connection, claims: Collection[Claim], *, attempts: int
-) -> None:
+def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) -> None:
     """Replace everything that the consumers of the claims use.
 
     :param attempts: how many times this may be tried while others change the same
@@ -350,9 +349,9 @@ def replace_all(
     :raises Conflict: an amount does not fit
     """
     consumers = [each.consumer for each in claims]
-    names = look_up(connection, claims)
+    names = look_up(tx.connection, claims)
     held = hold(
-        connection,
+        tx,
         names.consumers,
         provider_uuids(claims),
         ids=names.provider_ids,
@@ -362,7 +361,7 @@ def replace_all(
     check_providers(claims, held)
     try:
         check_attempts(attempts)
-        replace_held(connection, claims, names, held)
+        replace_held(tx, claims, names, held)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
@@ -379,7 +378,7 @@ def check_attempts(attempts: int) -> None:
 
 
 def replace_held(
-    connection: sa.Connection,
+    tx: Transaction,
     claims: Collection[Claim],
     names: ClaimNames,
     held: Held,
@@ -396,8 +395,8 @@ def replace_held(
     resource_class.check_known(class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
     wanted = [each.consumer for each in staying]
-    new = consumer.store(connection, wanted, held.consumers, names.owners)
-    found = claim.load_inventories(connection, held.providers.values(), class_ids)
+    new = consumer.store(tx, wanted, held.consumers, names.owners)
+    found = claim.load_inventories(tx.connection, held.providers.values(), class_ids)
     for (uuid, name), given in inventories.items():
         if name in class_ids:
             known = found.get((uuid, name))
@@ -407,13 +406,13 @@ def replace_held(
     except errors.Conflict:
         # The loser of a race to create the same consumer gets an error about the race,
         # not about room that the winner has taken.
-        consumer.insert(connection, new)
+        consumer.insert(tx, new)
         raise
-    return write_held(connection, claims, names, held, new)
+    return write_held(tx, claims, names, held, new)
 
 
 def write_held(
-    connection: sa.Connection,
+    tx: Transaction,
     claims: Collection[Claim],
     names: ClaimNames,
     held: Held,
@@ -425,22 +424,22 @@ def write_held(
     :return: the locked providers by UUID, with the generations they have now
     """
     staying = [each for each in claims if each.amounts]
-    _delete(connection, held.rows)
-    _insert(connection, new, _rows_of(staying, held, names.class_ids))
-    consumer.remove(connection, _leaving(claims, held))
-    return _record_change(connection, claims, held)
+    _delete(tx, held.rows)
+    _insert(tx, new, _rows_of(staying, held, names.class_ids))
+    consumer.remove(tx, _leaving(claims, held))
+    return _record_change(tx, claims, held)
 
 
-def delete_all(connection: sa.Connection, consumer_uuid: str) -> None:
+def delete_all(tx: Transaction, consumer_uuid: str) -> None:
     """Remove a consumer and its allocations. No generation changes.
 
     :raises NotFound: it uses nothing
     """
-    held = hold(connection, [consumer_uuid])
+    held = hold(tx, [consumer_uuid])
     # Allocations of a consumer without a record are not shown, so not deleted either.
     if not held.rows or not held.consumers:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
-    delete_held(connection, held)
+    delete_held(tx, held)
 
 
 def narrow(held: Held, uuids: Collection[str]) -> Held:
@@ -454,10 +453,10 @@ def narrow(held: Held, uuids: Collection[str]) -> Held:
     )
 
 
-def delete_held(connection: sa.Connection, held: Held) -> None:
+def delete_held(tx: Transaction, held: Held) -> None:
     """Remove locked consumers and their allocations. No generation changes."""
-    _delete(connection, held.rows)
-    consumer.remove(connection, held.consumers.values())
+    _delete(tx, held.rows)
+    consumer.remove(tx, held.consumers.values())
     before, places = amounts_of(held.rows), _places(held)
     entries: list[Entry] = []
     for uuid, record in held.consumers.items():
@@ -469,9 +468,7 @@ def delete_held(connection: sa.Connection, held: Held) -> None:
             owner=record.owner,
             generation=None,
         )
-    resource_provider.record_change(
-        connection, held.providers.values(), entries, bump=False
-    )
+    resource_provider.record_change(tx, held.providers.values(), entries, bump=False)
 
 
 def _allocations_of(rows: Sequence[Any]) -> Allocations:
@@ -487,7 +484,7 @@ def _allocations_of(rows: Sequence[Any]) -> Allocations:
 
 
 def _list_rows(
-    connection: sa.Connection, uuids: Iterable[str], records: Collection[str]
+    tx: Transaction, uuids: Iterable[str], records: Collection[str]
 ) -> list[Row]:
     """Return the allocations of locked consumers, and of those without a record.
 
@@ -497,17 +494,17 @@ def _list_rows(
     rows: list[Row] = []
     stray: list[Row] = []
     for chunk in storage.chunks(sorted(wanted)):
-        found: Sequence[Any] = connection.execute(_ROWS, {"consumers": chunk}).all()
+        found: Sequence[Any] = tx.execute(_ROWS, {"consumers": chunk}).all()
         for record_id, *fields in found:
             row = Row(*fields)
             if row.consumer_uuid in records:
                 rows.append(row)
             elif record_id is None and row.consumer_uuid in wanted:
                 stray.append(row)
-    return rows + _lock_stray(connection, stray)
+    return rows + _lock_stray(tx, stray)
 
 
-def _lock_stray(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
+def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     """Lock allocations whose consumer has no record; return those still there.
 
     Other services left them behind. They count as used until their consumer is written.
@@ -515,7 +512,7 @@ def _lock_stray(connection: sa.Connection, rows: Sequence[Row]) -> list[Row]:
     kept: set[int] = set()
     for chunk in storage.chunks(sorted(row.id for row in rows)):
         row = models.Allocation
-        found = storage.lock_rows(connection, _IDS, row.id, chunk)
+        found = storage.lock_rows(tx.connection, _IDS, row.id, chunk)
         kept.update(each.id for each in found)
     return [row for row in rows if row.id in kept]
 
@@ -537,9 +534,9 @@ def amounts_of(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
     return amounts
 
 
-def _delete(connection: sa.Connection, rows: Iterable[Row]) -> None:
+def _delete(tx: Transaction, rows: Iterable[Row]) -> None:
     uuids = sorted({row.consumer_uuid for row in rows})
-    storage.delete_each(connection, models.Allocation.consumer_id, uuids)
+    storage.delete_each(tx.connection, models.Allocation.consumer_id, uuids)
 
 
 def _rows_of(
@@ -560,18 +557,18 @@ def _rows_of(
 
 
 def _insert(
-    connection: sa.Connection,
+    tx: Transaction,
     consumers: Sequence[Mapping[str, Any]],
     rows: Sequence[Mapping[str, Any]],
 ) -> None:
     """Insert new consumers and allocations."""
-    if consumers and connection.dialect.name == "postgresql":
+    if consumers and tx.dialect == "postgresql":
         both = {**_columns(_CONSUMER, consumers), **_columns(_ALLOCATION, rows)}
-        connection.execute(_INSERT_BOTH, {**both, "now": utc_now()})
+        tx.execute(_INSERT_BOTH, {**both, "now": utc_now()})
         return
-    consumer.insert(connection, consumers)
+    consumer.insert(tx, consumers)
     if rows:
-        connection.execute(_INSERT, rows)
+        tx.execute(_INSERT, rows)
 
 
 def _columns(
@@ -588,7 +585,7 @@ def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
 
 
 def _record_change(
-    connection: sa.Connection, claims: Collection[Claim], held: Held
+    tx: Transaction, claims: Collection[Claim], held: Held
 ) -> dict[str, Locked]:
     """Record which providers have changed; return the locked ones as they are now.
 
@@ -598,17 +595,15 @@ def _record_change(
     entries = _entries(claims, held)
     if held.bumped:
         resource_provider.record_change(
-            connection, held.providers.values(), entries, bump=False
+            tx, held.providers.values(), entries, bump=False
         )
         return dict(held.providers)
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
     changed = left.union(provider_uuids(claims))
     quiet = {row.provider_uuid for row in held.rows} - changed
-    resource_provider.record_change(
-        connection, _pick(held.providers, quiet), [], bump=False
-    )
-    bumped = resource_provider.bump(connection, _pick(held.providers, changed), entries)
+    resource_provider.record_change(tx, _pick(held.providers, quiet), [], bump=False)
+    bumped = resource_provider.bump(tx, _pick(held.providers, changed), entries)
     return {**held.providers, **bumped}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 
@@ -22,7 +23,7 @@ class AssociationChange:
 
 
 def replace(
-    connection: sa.Connection,
+    tx: Transaction,
     provider_id: int,
     member: orm.InstrumentedAttribute[int],
     name: orm.InstrumentedAttribute[str] | orm.InstrumentedAttribute[str | None],
@@ -37,12 +38,12 @@ def replace(
     row, thing = member.class_, name.class_
     mine = row.resource_provider_id == provider_id
     query = sa.select(member, name).outerjoin(thing, thing.id == member).where(mine)
-    known = {key: text or "" for key, text in connection.execute(query)}
+    known = {key: text or "" for key, text in tx.execute(query)}
     names = {key: text for text, key in wanted.items()}
     gone, new = sorted(known.keys() - names.keys()), sorted(names.keys() - known.keys())
     for chunk in storage.chunks(gone):
-        connection.execute(sa.delete(row).where(mine, member.in_(chunk)))
+        tx.execute(sa.delete(row).where(mine, member.in_(chunk)))
     rows = [{"resource_provider_id": provider_id, member.key: key} for key in new]
     if rows:
-        connection.execute(sa.insert(row), rows)
+        tx.execute(sa.insert(row), rows)
     return AssociationChange([names[key] for key in new], [known[key] for key in gone])

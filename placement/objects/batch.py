@@ -16,6 +16,7 @@ from placement.model.entry import Entry, Node
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import aggregate, declared, resource_provider, trait
 from placement.objects.resource_provider import BELONGINGS, KnownProvider
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 
@@ -28,7 +29,7 @@ class New(NamedTuple):
 
 
 def create_providers(
-    connection: sa.Connection, wanted: Iterable[New], known: Mapping[str, KnownProvider]
+    tx: Transaction, wanted: Iterable[New], known: Mapping[str, KnownProvider]
 ) -> dict[str, KnownProvider]:
     """Create providers whose names and UUIDs are known to be free.
 
@@ -38,13 +39,11 @@ def create_providers(
     there, waiting = dict(known), list(wanted)
     while waiting:
         level = [each for each in waiting if each.parent_uuid in {None, *there}]
-        created = _insert(connection, level, there)
+        created = _insert(tx, level, there)
         entries = [
             entry.of_provider(each.uuid, None, _node(each, created)) for each in level
         ]
-        resource_provider.record_change(
-            connection, created.values(), entries, bump=False
-        )
+        resource_provider.record_change(tx, created.values(), entries, bump=False)
         there |= created
         waiting = [each for each in waiting if each.uuid not in created]
     return there
@@ -55,7 +54,7 @@ def _node(new: New, created: Mapping[str, KnownProvider]) -> Node:
 
 
 def _insert(
-    connection: sa.Connection, level: Sequence[New], there: Mapping[str, KnownProvider]
+    tx: Transaction, level: Sequence[New], there: Mapping[str, KnownProvider]
 ) -> Mapping[str, KnownProvider]:
     """Insert providers whose parents exist, and return them."""
     row = models.ResourceProvider
@@ -70,18 +69,16 @@ def _insert(
         for each in level
         for parent in [there[each.parent_uuid] if each.parent_uuid else None]
     ]
-    connection.execute(sa.insert(row), rows)
+    tx.execute(sa.insert(row), rows)
     uuids = [each.uuid for each in level]
     for chunk in storage.chunks(each.uuid for each in level if not each.parent_uuid):
         roots = sa.update(row).where(row.uuid.in_(chunk))
-        connection.execute(roots.values(root_provider_id=row.id))
+        tx.execute(roots.values(root_provider_id=row.id))
     # They are ours alone until this commits.
-    return resource_provider.lock_by_uuids(connection, uuids)
+    return resource_provider.lock_by_uuids(tx, uuids)
 
 
-def delete_providers(
-    connection: sa.Connection, providers: Sequence[ResourceProvider]
-) -> None:
+def delete_providers(tx: Transaction, providers: Sequence[ResourceProvider]) -> None:
     """Delete providers, and what belongs to them.
 
     They are locked with their trees, and known to have no other children.
@@ -91,54 +88,52 @@ def delete_providers(
     row, taken = models.ResourceProvider, models.Allocation.resource_provider_id
     for chunk in storage.chunks(provider.id for provider in providers):
         in_use = sa.select(taken).where(taken.in_(chunk)).limit(1)
-        if connection.execute(in_use).first():
+        if tx.execute(in_use).first():
             raise errors.ProviderInUse("Resource provider has allocations.")
         for belonging in BELONGINGS:
-            connection.execute(
+            tx.execute(
                 sa.delete(belonging).where(belonging.resource_provider_id.in_(chunk))
             )
         here = row.id.in_(chunk)
         # MySQL does not delete a row that another one refers to, not even itself.
         alone = {"root_provider_id": None, "parent_provider_id": None}
-        connection.execute(sa.update(row).where(here).values(alone))
-        connection.execute(sa.delete(row).where(here))
-    declared.forget(connection, (provider.uuid for provider in providers))
+        tx.execute(sa.update(row).where(here).values(alone))
+        tx.execute(sa.delete(row).where(here))
+    declared.forget(tx, (provider.uuid for provider in providers))
     entries = [
         entry.of_provider(each.uuid, resource_provider.node_of(each), None)
         for each in providers
     ]
-    resource_provider.record_change(connection, providers, entries, bump=False)
+    resource_provider.record_change(tx, providers, entries, bump=False)
 
 
 def set_traits(
-    connection: sa.Connection, wanted: Mapping[KnownProvider, Set[str]]
+    tx: Transaction, wanted: Mapping[KnownProvider, Set[str]]
 ) -> list[Entry]:
     """Make these the traits of providers; return the entries for the journal.
 
     :raises BadRequest: there is no such trait
     """
-    ids = trait.ensure(connection, set().union(*wanted.values()))
+    ids = trait.ensure(tx, set().union(*wanted.values()))
     member = models.ResourceProviderTrait.trait_id
-    return _associate(
-        connection, member, models.Trait.name, wanted, ids, entry.TRAITS_CHANGED
-    )
+    return _associate(tx, member, models.Trait.name, wanted, ids, entry.TRAITS_CHANGED)
 
 
 def set_aggregates(
-    connection: sa.Connection, wanted: Mapping[KnownProvider, Set[str]]
+    tx: Transaction, wanted: Mapping[KnownProvider, Set[str]]
 ) -> list[Entry]:
     """Make these the aggregates of providers; return the entries for the journal.
 
     :raises Conflict: the database considers one equal to another spelling of its UUID
     """
-    ids = aggregate.ensure(connection, sorted(set().union(*wanted.values())))
+    ids = aggregate.ensure(tx, sorted(set().union(*wanted.values())))
     member = models.ResourceProviderAggregate.aggregate_id
     kind = entry.AGGREGATES_CHANGED
-    return _associate(connection, member, models.Aggregate.uuid, wanted, ids, kind)
+    return _associate(tx, member, models.Aggregate.uuid, wanted, ids, kind)
 
 
 def _associate(
-    connection: sa.Connection,
+    tx: Transaction,
     member: orm.InstrumentedAttribute[int],
     name: orm.InstrumentedAttribute[Any],
     wanted: Mapping[KnownProvider, Set[str]],
@@ -159,7 +154,7 @@ def _associate(
         query = sa.select(row.resource_provider_id, name, member)
         query = query.outerjoin(thing, thing.id == member)
         query = query.where(row.resource_provider_id.in_(chunk))
-        for owner, text, key in connection.execute(query):
+        for owner, text, key in tx.execute(query):
             known[owner][text or ""] = key
     added = {key: wanted[owners[key]] - known[key].keys() for key in known}
     removed = {key: known[key].keys() - wanted[owners[key]] for key in known}
@@ -168,11 +163,11 @@ def _associate(
         # MariaDB uses an index for the first condition only.
         these = row.resource_provider_id.in_(sorted({owner for owner, _ in pairs}))
         both = sa.tuple_(row.resource_provider_id, member).in_(pairs)
-        connection.execute(sa.delete(row).where(these, both))
+        tx.execute(sa.delete(row).where(these, both))
     new = sorted((key, ids[text]) for key in added for text in added[key])
     rows = [{"resource_provider_id": owner, member.key: key} for owner, key in new]
     if rows:
-        connection.execute(sa.insert(row), rows)
+        tx.execute(sa.insert(row), rows)
     return [
         each
         for key, provider in owners.items()

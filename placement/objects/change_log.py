@@ -8,14 +8,15 @@ what has changed since, and notices if the database was restored.
 import collections
 import dataclasses
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from placement.db import models
 from placement.objects import own_table
-from placement_foundation.database import storage
+from placement.objects.transaction import Transaction
 
 SHARDS = 256
 # The row for the names of traits and resource classes.
@@ -30,8 +31,6 @@ MOST_LISTED = 20
 ALL = "*"
 
 _row = models.FOREST_STAMPS.c
-# The key of the changes to record, among the notes on a transaction.
-_CHANGES = "changes"
 # Parts of the SQL of a statement: as parameters they would be put there each time.
 _slash: Any = sa.literal_column("'/'")
 _colon: Any = sa.literal_column("':'")
@@ -69,6 +68,45 @@ UPDATE = (
 )
 
 
+def _update_each() -> sa.Update:
+    """Return what updates any number of rows on PostgreSQL, and locks them in order."""
+    shards = sa.bindparam("of_shards", type_=postgresql.ARRAY(sa.Integer))
+    entries = sa.bindparam("each_entry", type_=postgresql.ARRAY(sa.String))
+    given = sa.func.unnest(shards, entries).table_valued("shard", "entry")
+    wanted = sa.select(given.render_derived()).cte("wanted")
+    locked = (
+        sa.select(_row.shard)
+        .join(wanted, wanted.c.shard == _row.shard)
+        .order_by(_row.shard)
+        .with_for_update(of=models.FOREST_STAMPS)
+        .cte("locked")
+    )
+    entry: Any = wanted.c.entry
+    return (
+        sa.update(models.FOREST_STAMPS)
+        .where(_row.shard == wanted.c.shard, _row.shard == locked.c.shard)
+        .values(changes=sa.func.substr(entry + _row.changes, 1, LONGEST))
+    )
+
+
+_UPDATE_EACH = _update_each()
+
+
+def in_one(
+    updates: Sequence[Mapping[str, Any]],
+) -> tuple[sa.Update, Mapping[str, Any]]:
+    """Return one statement for PostgreSQL that does several updates.
+
+    :param updates: parameters of ``UPDATE``; those of the statement are returned
+    """
+    if len(updates) == 1:
+        return UPDATE, updates[0]
+    return _UPDATE_EACH, {
+        "of_shards": [each["of_shard"] for each in updates],
+        "each_entry": [each["entry"] for each in updates],
+    }
+
+
 _ROOTS_IN = (
     sa.select(_provider.root_provider_id)
     .distinct()
@@ -80,46 +118,26 @@ _ROOTS_IN = (
 )
 
 
-def note_trees(connection: sa.Connection, root_ids: Iterable[int]) -> None:
-    """Note that the trees with these root ids have changed."""
-    changed = {(root_id % SHARDS, str(root_id)): None for root_id in root_ids}
-    if changed:
-        _noted(connection).update(changed)
+def list_updates(tx: Transaction) -> list[dict[str, Any]]:
+    """Return what a transaction has changed, as parameters of ``UPDATE``.
 
-
-def note_names(connection: sa.Connection) -> None:
-    """Note that traits or resource classes have changed."""
-    _noted(connection)[NAMES, ALL] = None
-
-
-def note_everything(connection: sa.Connection) -> None:
-    """Note that everything may have changed."""
-    _noted(connection).update({(shard, ALL): None for shard in range(ROWS)})
-
-
-def _noted(connection: sa.Connection) -> dict[tuple[int, str], None]:
-    noted: dict[tuple[int, str], None] = storage.notes(connection).setdefault(
-        _CHANGES, {}
-    )
-    return noted
-
-
-def list_noted(connection: sa.Connection) -> list[dict[str, Any]]:
-    """Return what is noted, as parameters of ``UPDATE``, if it can be recorded.
-
-    It is executed at the end of a transaction, in this order, which is that of the
-    shards: nothing else locks their rows, and others wait only for a commit.
+    There is nothing if it cannot be recorded. It is executed at the end of a
+    transaction, in this order, which is that of the shards: nothing else locks their
+    rows, and others wait only for a commit.
     """
-    noted = storage.notes(connection).get(_CHANGES)
-    if not noted or not is_usable(connection):
-        return []
     by_shard = collections.defaultdict(list)
-    for shard, root_id in sorted(noted):
-        by_shard[shard].append(root_id)
+    for root_id in sorted(tx.changed_trees, key=str):
+        by_shard[root_id % SHARDS].append(str(root_id))
+    if tx.has_changed_names:
+        by_shard[NAMES] = [ALL]
+    if tx.has_changed_all:
+        by_shard.update({shard: [ALL] for shard in range(ROWS)})
+    if not by_shard or not is_usable(tx.connection):
+        return []
     token = secrets.token_hex(TOKEN_BYTES)
     return [
         {"of_shard": shard, "entry": _entry(token, root_ids)}
-        for shard, root_ids in by_shard.items()
+        for shard, root_ids in sorted(by_shard.items())
     ]
 
 

@@ -13,6 +13,7 @@ from placement.model.consumer import WantedConsumer
 from placement.model.entry import Ownership
 from placement.objects import exact_match, generation, lease
 from placement.objects.exact_match import WantedStrings
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
@@ -66,14 +67,14 @@ _OWNERS = sa.select(models.Consumer.uuid, *_OWNER).where(
 _INSERT = sa.insert(models.Consumer).inline()
 
 
-def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]:
+def lock(tx: Transaction, uuids: Collection[str]) -> dict[str, Record]:
     """Lock the consumers that exist, in the order of their ids; return them by UUID.
 
     Every write of a consumer's allocations does this first, so the allocations of a
     locked consumer stay as they are.
     """
     row = models.Consumer
-    rows = exact_match.lock_by_string(connection, _LOCKED, row.id, row.uuid, uuids)
+    rows = exact_match.lock_by_string(tx, _LOCKED, row.id, row.uuid, uuids)
     records = {
         uuid: Record(
             row_id, uuid, number, Attributes(*fields[:3]), Ownership(*fields[3:])
@@ -84,7 +85,7 @@ def lock(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Record]
     # has an owner that did not exist when the statement began. A new one sees it.
     missed = [each.id for each in records.values() if _lacks_name(each)]
     for chunk in storage.chunks(sorted(missed)):
-        for uuid, *owner in connection.execute(_OWNERS, {"ids": chunk}):
+        for uuid, *owner in tx.execute(_OWNERS, {"ids": chunk}):
             records[uuid] = dataclasses.replace(records[uuid], owner=Ownership(*owner))
     return {text: records[text] for text in uuids if text in records}
 
@@ -160,7 +161,7 @@ def list_owner_names(wanted: Sequence[WantedConsumer]) -> list[WantedStrings]:
 
 
 def store(
-    connection: sa.Connection,
+    tx: Transaction,
     wanted: Sequence[WantedConsumer],
     records: Mapping[str, Record],
     owners: Sequence[Mapping[str, int]],
@@ -173,40 +174,40 @@ def store(
     :raises ConcurrentUpdate: a locked consumer was changed nevertheless
     :raises Conflict: the database considers two different names equal
     """
-    attributes = _attributes(connection, wanted, records, owners)
+    attributes = _attributes(tx, wanted, records, owners)
     new = [uuid for uuid in attributes if uuid not in records]
     old = [records[uuid] for uuid in attributes if uuid in records]
     _change(
-        connection,
+        tx,
         {
             record.id: attributes[record.uuid]
             for record in old
             if record.attributes != attributes[record.uuid]
         },
     )
-    generation.bump(connection, models.Consumer, old, RACE)
+    generation.bump(tx, models.Consumer, old, RACE)
     return [
         {"uuid": uuid, "generation": 1, **attributes[uuid]._asdict()}
         for uuid in sorted(new)
     ]
 
 
-def remove(connection: sa.Connection, records: Iterable[Record]) -> None:
+def remove(tx: Transaction, records: Iterable[Record]) -> None:
     """Delete consumers that have no allocations left, and their leases."""
     ids = sorted(record.id for record in records)
-    lease.remove(connection, ids)
-    storage.delete_each(connection, models.Consumer.id, ids)
+    lease.remove(tx, ids)
+    storage.delete_each(tx.connection, models.Consumer.id, ids)
 
 
 def _attributes(
-    connection: sa.Connection,
+    tx: Transaction,
     wanted: Sequence[WantedConsumer],
     records: Mapping[str, Record],
     owners: Sequence[Mapping[str, int]],
 ) -> dict[str, Attributes]:
     """Return the new attributes of each consumer, keyed by UUID, with ids for names."""
     projects, users, types = (
-        _with_missing(connection, names, known)
+        _with_missing(tx, names, known)
         for names, known in zip(list_owner_names(wanted), owners, strict=True)
     )
 
@@ -225,7 +226,7 @@ def _attributes(
 
 
 def _with_missing(
-    connection: sa.Connection, names: WantedStrings, known: Mapping[str, int]
+    tx: Transaction, names: WantedStrings, known: Mapping[str, int]
 ) -> Mapping[str, int]:
     """Return the ids of rows by name, inserting the rows that are missing.
 
@@ -239,8 +240,8 @@ def _with_missing(
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
     column = names.string_column
     rows = [{column.key: name} for name in missing]
-    storage.insert_missing(connection, column.parent.class_, rows)
-    found = exact_match.ids_by_string(connection, names.id_column, column, missing)
+    storage.insert_missing(tx.connection, column.parent.class_, rows)
+    found = exact_match.ids_by_string(tx.connection, names.id_column, column, missing)
     for name in missing:
         if name not in found:
             raise _indistinguishable(name)
@@ -253,7 +254,7 @@ def _indistinguishable(name: str) -> errors.Conflict:
     )
 
 
-def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert consumers, in the state after their first write.
 
     :param rows: those that ``store`` returns
@@ -262,11 +263,11 @@ def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None
     if not rows:
         return
     try:
-        connection.execute(_INSERT, rows)
+        tx.execute(_INSERT, rows)
     except db_exc.DBDuplicateEntry:
         # Another request was faster, unless two UUIDs differ only in case.
-        if connection.dialect.name in ("mysql", "mariadb"):
-            _check_distinct(connection, [row["uuid"] for row in rows])
+        if tx.dialect in ("mysql", "mariadb"):
+            _check_distinct(tx.connection, [row["uuid"] for row in rows])
         raise
 
 
@@ -284,7 +285,7 @@ def _check_distinct(connection: sa.Connection, uuids: Sequence[str]) -> None:
                 raise _indistinguishable(uuid)
 
 
-def _change(connection: sa.Connection, attributes: Mapping[int, Attributes]) -> None:
+def _change(tx: Transaction, attributes: Mapping[int, Attributes]) -> None:
     """Set the attributes of consumers, keyed by id."""
     for chunk in storage.chunks(attributes, size=storage.CHUNK // 5):
         values = {
@@ -295,7 +296,7 @@ def _change(connection: sa.Connection, attributes: Mapping[int, Attributes]) -> 
             )
             for name in Attributes._fields
         }
-        connection.execute(
+        tx.execute(
             sa.update(models.Consumer)
             .where(models.Consumer.id.in_(chunk))
             .values(values)

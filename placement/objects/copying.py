@@ -15,7 +15,7 @@ from oslo_db import exception as db_exc
 from placement.db import models
 from placement.db.own import content
 from placement.objects import standard_name
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence, storage, trouble
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
@@ -54,13 +54,14 @@ def _tables() -> list[sa.Table]:
 
 
 def copy(
-    source: sa.Connection, target: sa.Connection, report: Progress = progress.SILENT
+    source: sa.Connection, tx: Transaction, report: Progress = progress.SILENT
 ) -> int:
     """Fill an empty database with what another one has; return how many rows.
 
     :raises NotEmpty: there is something in it
     :raises NotCopied: a row cannot be stored, or is not what it was
     """
+    target = tx.connection
     check_is_empty(target)
     for model in STANDARD:
         target.execute(sa.delete(model))
@@ -81,7 +82,7 @@ def copy(
     for table in tables:
         if _digest(source, table, report) != _digest(target, table):
             raise NotCopied(f"The rows of {table.name} are not what they were.")
-    _begin_anew(target)
+    _begin_anew(tx)
     return sum(counts.values())
 
 
@@ -173,8 +174,8 @@ def _plain(value: Any) -> Any:
     return f"{value:.5g}" if isinstance(value, float) else value
 
 
-def _begin_anew(connection: sa.Connection) -> None:
+def _begin_anew(tx: Transaction) -> None:
     """Let processes that keep the cloud and readers of the journal notice it."""
-    recording.note_everything(connection)
-    connection.execute(sa.delete(models.JOURNAL_STATE))
-    content.CONTENT.complete(connection)
+    tx.record_all()
+    tx.execute(sa.delete(models.JOURNAL_STATE))
+    content.CONTENT.complete(tx.connection)

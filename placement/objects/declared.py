@@ -12,6 +12,7 @@ from placement.model.declaration import Declared
 from placement.model.inventory import Inventory
 from placement.model.member import members_of
 from placement.objects import own_table
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 # The UUID of a provider, and an owner.
@@ -68,30 +69,30 @@ def _collect(
         found.setdefault(uuid, {})[owner] = what
 
 
-def store(connection: sa.Connection, declared: Mapping[Key, Declared]) -> None:
+def store(tx: Transaction, declared: Mapping[Key, Declared]) -> None:
     """Remember what is declared; what is empty is forgotten."""
     for chunk in storage.chunks(sorted(declared)):
         there = sa.tuple_(_row.provider_uuid, _row.owner).in_(chunk)
         # MariaDB uses the primary key for the first condition only.
         these = _row.provider_uuid.in_(sorted({uuid for uuid, _ in chunk}))
         delete = sa.delete(_table).where(these, there)
-        own_table.execute(connection, _table, delete)
+        own_table.execute(tx.connection, _table, delete)
     rows = [
         {"provider_uuid": uuid, "owner": owner, "document": _render(what)}
         for (uuid, owner), what in sorted(declared.items(), key=lambda item: item[0])
         if not what.is_empty
     ]
     if rows:
-        own_table.execute(connection, _table, sa.insert(_table), rows)
+        own_table.execute(tx.connection, _table, sa.insert(_table), rows)
 
 
-def forget(connection: sa.Connection, provider_uuids: Iterable[str]) -> None:
+def forget(tx: Transaction, provider_uuids: Iterable[str]) -> None:
     """Forget what was declared of providers that have gone."""
-    if not own_table.is_writable(connection, _table):
+    if not own_table.is_writable(tx.connection, _table):
         return
     for chunk in storage.chunks(sorted(provider_uuids)):
         delete = sa.delete(_table).where(_row.provider_uuid.in_(chunk))
-        own_table.execute(connection, _table, delete)
+        own_table.execute(tx.connection, _table, delete)
 
 
 def _render(what: Declared) -> str:

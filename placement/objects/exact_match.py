@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 NONE: Mapping[str, int] = types.MappingProxyType({})
@@ -55,7 +56,7 @@ def _query_by_string(
 
 
 def lock_by_string(
-    connection: sa.Connection,
+    tx: Transaction,
     columns: sa.Select[*tuple[Any, ...]],
     id_column: orm.InstrumentedAttribute[int],
     string_column: orm.InstrumentedAttribute[str],
@@ -72,16 +73,18 @@ def lock_by_string(
     wanted = {string for string in strings if is_searchable(string)}
     column: orm.InstrumentedAttribute[Any] = string_column
     keys: Collection[Any] = wanted
-    if connection.dialect.name in ("mysql", "mariadb"):
+    if tx.dialect in ("mysql", "mariadb"):
         # Searching by string would lock rows in another order.
         column = id_column
         unknown = ids_by_string(
-            connection, id_column, string_column, wanted - ids.keys()
+            tx.connection, id_column, string_column, wanted - ids.keys()
         )
         keys = [*unknown.values(), *(ids[string] for string in wanted & ids.keys())]
     locked = {}
     for chunk in storage.chunks(sorted(keys)):
-        for row in storage.lock_rows(connection, columns, id_column, chunk, by=column):
+        for row in storage.lock_rows(
+            tx.connection, columns, id_column, chunk, by=column
+        ):
             string = getattr(row, string_column.key)
             if string in wanted:
                 locked[string] = row

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 
@@ -39,7 +40,7 @@ def stored(
 
 
 def bump(
-    connection: sa.Connection,
+    tx: Transaction,
     row: type[models.Consumer | models.ResourceProvider],
     values: Iterable[WithGeneration],
     complaint: str,
@@ -53,11 +54,11 @@ def bump(
         if len(chunk) == 1:
             [only] = chunk
             found = {"row_id": only.id, "known": of(only)}
-            matched = connection.execute(_update_one(row), found).rowcount
+            matched = tx.execute(_update_one(row), found).rowcount
         else:
             known = [(value.id, of(value)) for value in chunk]
             parameters = {"ids": [value.id for value in chunk], "known": known}
-            matched = connection.execute(_update(row), parameters).rowcount
+            matched = tx.execute(_update(row), parameters).rowcount
         if matched != len(chunk):
             raise errors.ConcurrentUpdate(complaint)
 

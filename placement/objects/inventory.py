@@ -16,6 +16,7 @@ from placement.model.member import members_of
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import resource_class, resource_provider
 from placement.objects.resource_provider import KnownProvider
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 P = TypeVar("P", bound=KnownProvider)
@@ -97,7 +98,7 @@ def load_by_provider(
 
 
 def replace_all(
-    connection: sa.Connection,
+    tx: Transaction,
     provider: ResourceProvider,
     wanted: Mapping[str, Inventory],
 ) -> int:
@@ -108,12 +109,12 @@ def replace_all(
     :raises InventoryInUse: an inventory to be removed has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    entries = replace_of_many(connection, {provider: wanted})
-    return _bump(connection, provider, entries)
+    entries = replace_of_many(tx, {provider: wanted})
+    return _bump(tx, provider, entries)
 
 
 def replace_of_many(
-    connection: sa.Connection, wanted: Mapping[P, Mapping[str, Inventory]]
+    tx: Transaction, wanted: Mapping[P, Mapping[str, Inventory]]
 ) -> list[Entry]:
     """Make these the inventories of providers, without changing their generations.
 
@@ -125,29 +126,31 @@ def replace_of_many(
         those of the first provider
     """
     names = [name for inventories in wanted.values() for name in inventories]
-    ids = resource_class.lock_ids_by_name(connection, dict.fromkeys(names))
+    ids = resource_class.lock_ids_by_name(tx, dict.fromkeys(names))
     rows = {
         (provider.id, ids[name]): inventory
         for provider, inventories in wanted.items()
         for name, inventory in inventories.items()
     }
-    stored = _load_stored(connection, wanted)
+    stored = _load_stored(tx.connection, wanted)
     known = stored.keys()
-    _remove(connection, wanted, known - rows.keys())
-    _update(connection, {key: rows[key] for key in rows.keys() & known})
-    _insert(connection, {key: rows[key] for key in rows.keys() - known})
+    _remove(tx, wanted, known - rows.keys())
+    _update(tx, {key: rows[key] for key in rows.keys() & known})
+    _insert(tx, {key: rows[key] for key in rows.keys() - known})
     before: dict[int, dict[str, Inventory]] = {}
     for (provider_id, _), (name, old) in stored.items():
         before.setdefault(provider_id, {})[name] = old
     return [
         each
         for provider, after in wanted.items()
-        for each in _entries(connection, provider, before.get(provider.id, {}), after)
+        for each in _entries(
+            tx.connection, provider, before.get(provider.id, {}), after
+        )
     ]
 
 
 def create(
-    connection: sa.Connection,
+    tx: Transaction,
     provider: ResourceProvider,
     class_name: str,
     inventory: Inventory,
@@ -158,19 +161,19 @@ def create(
     :raises ConcurrentUpdate: the provider has an inventory of that class, or
         another request has changed the provider
     """
-    class_id = resource_class.lock_ids_by_name(connection, [class_name])[class_name]
-    if (provider.id, class_id) in _load_stored(connection, [provider]):
+    class_id = resource_class.lock_ids_by_name(tx, [class_name])[class_name]
+    if (provider.id, class_id) in _load_stored(tx.connection, [provider]):
         raise errors.ConcurrentUpdate(
             f"Inventory of class {class_name} on resource provider '{provider.uuid}' "
             "already exists."
         )
-    _insert(connection, {(provider.id, class_id): inventory})
-    entries = _entries(connection, provider, {}, {class_name: inventory})
-    return _bump(connection, provider, entries)
+    _insert(tx, {(provider.id, class_id): inventory})
+    entries = _entries(tx.connection, provider, {}, {class_name: inventory})
+    return _bump(tx, provider, entries)
 
 
 def update(
-    connection: sa.Connection,
+    tx: Transaction,
     provider: ResourceProvider,
     class_name: str,
     inventory: Inventory,
@@ -181,40 +184,36 @@ def update(
     :raises BadRequest: the provider has no inventory of it
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    class_id = resource_class.ids_by_name(connection, [class_name])[class_name]
-    stored = _load_stored(connection, [provider])
+    class_id = resource_class.ids_by_name(tx.connection, [class_name])[class_name]
+    stored = _load_stored(tx.connection, [provider])
     if (provider.id, class_id) not in stored:
         raise errors.BadRequest(
             f"No inventory record with resource class for resource provider "
             f"{provider.uuid}: No inventory of class {class_name} found."
         )
-    _update(connection, {(provider.id, class_id): inventory})
+    _update(tx, {(provider.id, class_id): inventory})
     before = {class_name: stored[provider.id, class_id][1]}
-    entries = _entries(connection, provider, before, {class_name: inventory})
-    return _bump(connection, provider, entries)
+    entries = _entries(tx.connection, provider, before, {class_name: inventory})
+    return _bump(tx, provider, entries)
 
 
-def delete(
-    connection: sa.Connection, provider: ResourceProvider, class_name: str
-) -> int:
+def delete(tx: Transaction, provider: ResourceProvider, class_name: str) -> int:
     """Remove an inventory of a provider, and return the provider's new generation.
 
     :raises NotFound: the provider has no inventory of that class
     :raises InventoryInUse: it has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    record = load_by_provider(connection, provider.id).get(class_name)
+    record = load_by_provider(tx.connection, provider.id).get(class_name)
     if record is None:
         raise errors.NotFound(f"No inventory of class {class_name} found for delete")
-    _remove(connection, [provider], {(provider.id, record.class_id)})
-    entries = _entries(connection, provider, {class_name: record.inventory}, {})
-    return _bump(connection, provider, entries)
+    _remove(tx, [provider], {(provider.id, record.class_id)})
+    entries = _entries(tx.connection, provider, {class_name: record.inventory}, {})
+    return _bump(tx, provider, entries)
 
 
-def _bump(
-    connection: sa.Connection, provider: ResourceProvider, entries: Iterable[Entry]
-) -> int:
-    bumped = resource_provider.bump(connection, [provider], entries)
+def _bump(tx: Transaction, provider: ResourceProvider, entries: Iterable[Entry]) -> int:
+    bumped = resource_provider.bump(tx, [provider], entries)
     return bumped[provider.uuid].generation
 
 
@@ -262,14 +261,14 @@ def _load_stored(
 
 
 def _remove(
-    connection: sa.Connection, providers: Iterable[KnownProvider], keys: Collection[Key]
+    tx: Transaction, providers: Iterable[KnownProvider], keys: Collection[Key]
 ) -> None:
     """Remove inventories of providers.
 
     :raises InventoryInUse: some have allocations; the error names those of the first
         provider
     """
-    used = _classes_in_use(connection, keys)
+    used = _classes_in_use(tx.connection, keys)
     for provider in providers:
         if provider.id in used:
             raise errors.InventoryInUse(
@@ -286,7 +285,7 @@ def _remove(
                 sa.tuple_(row.resource_provider_id, row.resource_class_id).in_(chunk)
             )
         )
-        connection.execute(delete)
+        tx.execute(delete)
 
 
 def _classes_in_use(
@@ -324,7 +323,7 @@ def _classes_in_use(
     return used
 
 
-def _insert(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> None:
+def _insert(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
     rows = [
         {
             "resource_provider_id": provider_id,
@@ -334,10 +333,10 @@ def _insert(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> 
         for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
     if rows:
-        connection.execute(sa.insert(models.Inventory), rows)
+        tx.execute(sa.insert(models.Inventory), rows)
 
 
-def _update(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> None:
+def _update(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
     """Overwrite inventories.
 
     :raises Conflict: one of them no longer exists
@@ -357,5 +356,5 @@ def _update(connection: sa.Connection, inventories: Mapping[Key, Inventory]) -> 
         .where(models.Inventory.resource_provider_id == sa.bindparam("provider_id"))
         .where(models.Inventory.resource_class_id == sa.bindparam("class_id"))
     )
-    if connection.execute(update, rows).rowcount != len(rows):
+    if tx.execute(update, rows).rowcount != len(rows):
         raise errors.Conflict("Race condition detected when setting inventory.")

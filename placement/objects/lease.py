@@ -12,9 +12,10 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.model import entry
+from placement.model.entry import Entry
 from placement.model.moment import as_text
 from placement.objects import clock, own_table
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 _row = models.LEASES.c
@@ -57,40 +58,56 @@ def load(connection: sa.Connection, consumer_ids: Collection[int]) -> dict[int, 
     return ends
 
 
-def replace(
-    connection: sa.Connection, consumers: Mapping[int, str], seconds: int
-) -> int:
+def replace(tx: Transaction, consumers: Mapping[int, str], seconds: int) -> int:
     """Give consumers leases from now on, instead of those they have.
 
     :param consumers: their UUIDs, by id
     :returns: when they end
     :raises NoLeases: the database has no table for them
     """
-    check_kept(connection)
-    end = clock.load_milliseconds(connection) + 1000 * seconds
-    before = load(connection, consumers.keys())
+    check_kept(tx.connection)
+    end = clock.load_milliseconds(tx.connection) + 1000 * seconds
+    before = load(tx.connection, consumers.keys())
     # Those of consumers that had the same ids go as well.
-    remove(connection, consumers.keys())
+    remove(tx, consumers.keys())
     rows = [
         {"consumer_id": each, "consumer_uuid": consumers[each], "expires_at": end}
         for each in sorted(consumers)
     ]
     for chunk in storage.chunks(rows):
-        execute(connection, sa.insert(models.LEASES), chunk)
+        execute(tx.connection, sa.insert(models.LEASES), chunk)
     for key, uuid in consumers.items():
         kind = entry.LEASE_RENEWED if key in before else entry.LEASE_GRANTED
         old = as_text(before[key]) if key in before else None
-        recording.note_lease(connection, kind, uuid, old, as_text(end))
+        record(tx, kind, uuid, old, as_text(end))
     return end
 
 
-def remove(connection: sa.Connection, consumer_ids: Collection[int]) -> int:
+def remove(tx: Transaction, consumer_ids: Collection[int]) -> int:
     """Remove the leases of consumers; return how many there were."""
     removed = 0
-    if consumer_ids and are_kept(connection):
+    if consumer_ids and are_kept(tx.connection):
         for chunk in storage.chunks(sorted(consumer_ids)):
-            removed += execute(connection, _REMOVE, {"consumers": chunk}).rowcount
+            removed += execute(tx.connection, _REMOVE, {"consumers": chunk}).rowcount
     return removed
+
+
+def record(
+    tx: Transaction,
+    kind: str,
+    consumer_uuid: str,
+    before: str | None,
+    after: str | None,
+) -> None:
+    """Record what happened to the lease of a consumer.
+
+    :param kind: one of the types that begin with ``lease.``
+    :param before: when it expired so far, in ISO 8601; None if there was none
+    :param after: when it expires now; None if it is gone
+    """
+    old = {"expires_at": before} if before else None
+    new = {"expires_at": after} if after else None
+    tx.record([Entry(kind, consumer_uuid, old, new)])
 
 
 def execute(

@@ -16,10 +16,9 @@ from placement.model import entry
 from placement.model.lease import BATON, Lease
 from placement.model.moment import as_text
 from placement.objects import allocation, clock, consumer, lease
-from placement.objects.journal import recording
-from placement_foundation.database import origin
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation.database.origin import Origin
-from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 
 LOG = log.getLogger(__name__)
@@ -71,33 +70,33 @@ _USED = (
 )
 
 
-def renew(connection: sa.Connection, uuid: str, seconds: int) -> Lease:
+def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
     """Give a consumer with allocations a lease from now on, and return it.
 
     :raises NotFound: it has no allocations, for instance because its lease has ended
     :raises NoLeases: there is no table for leases
     """
-    lease.check_kept(connection)
-    held = consumer.lock(connection, [uuid])
-    if not held or connection.execute(_USED, {"consumer": uuid}).first() is None:
+    lease.check_kept(tx.connection)
+    held = consumer.lock(tx, [uuid])
+    if not held or tx.execute(_USED, {"consumer": uuid}).first() is None:
         raise errors.NotFound(f"No allocations for consumer '{uuid}'")
-    end = lease.replace(connection, {held[uuid].id: uuid}, seconds)
+    end = lease.replace(tx, {held[uuid].id: uuid}, seconds)
     return Lease(uuid, end)
 
 
-def confirm(connection: sa.Connection, uuid: str) -> None:
+def confirm(tx: Transaction, uuid: str) -> None:
     """Remove the lease of a consumer: its allocations stay.
 
     :raises NotFound: it has no lease
     """
-    held = consumer.lock(connection, [uuid])
-    ends = lease.load(connection, [each.id for each in held.values()])
+    held = consumer.lock(tx, [uuid])
+    ends = lease.load(tx.connection, [each.id for each in held.values()])
     if not ends:
         raise _no_lease(uuid)
-    lease.remove(connection, ends)
+    lease.remove(tx, ends)
     [end] = ends.values()
     ends_at = as_text(end)
-    recording.note_lease(connection, entry.LEASE_CONFIRMED, uuid, ends_at, None)
+    lease.record(tx, entry.LEASE_CONFIRMED, uuid, ends_at, None)
 
 
 def get(connection: sa.Connection, uuid: str) -> Lease:
@@ -149,16 +148,17 @@ def _list(
     return [Lease(*row) for row in rows]
 
 
-def end_all_due(database: Database) -> int:
+def end_all_due(ledger: Ledger) -> int:
     """End all leases whose time has come; return how many.
 
-    Each batch is a transaction, so a process that dies leaves nothing half-done.
+    Any process may do this at any time. Each batch is a transaction, so a process that
+    dies leaves nothing half-done.
 
     :raises Exception: the database is in trouble
     """
     total = 0
-    while database.read(_is_any_due):
-        ended = database.write(_end_some)
+    while ledger.read(_is_any_due):
+        ended = ledger.write(_end_some)
         if ended is None:
             break
         for uuid in ended:
@@ -168,14 +168,6 @@ def end_all_due(database: Database) -> int:
     return total
 
 
-def run(database: Database) -> None:
-    """Do what is due. Any process may do this at any time, as often as it likes.
-
-    :raises Exception: the database is in trouble
-    """
-    end_all_due(database)
-
-
 def _is_any_due(connection: sa.Connection) -> bool:
     if not lease.are_kept(connection):
         return False
@@ -183,30 +175,30 @@ def _is_any_due(connection: sa.Connection) -> bool:
     return lease.execute(connection, _ANY_DUE, now).first() is not None
 
 
-def _end_some(connection: sa.Connection) -> list[str] | None:
+def _end_some(tx: Transaction) -> list[str] | None:
     """End leases whose time has come, and all allocations of their consumers.
 
     :returns: the consumers; None if another process is doing this at the moment
     """
-    if not lease.are_kept(connection) or not _take_baton(connection):
+    if not lease.are_kept(tx.connection) or not _take_baton(tx):
         return None
-    origin.note(connection, Origin(ENDING))
-    now = clock.load_milliseconds(connection)
-    due: Any = lease.execute(connection, _DUE, {"now": now}).all()
-    held = allocation.hold(connection, [row.uuid for row in due if row.uuid])
+    tx.origin = Origin(ENDING)
+    now = clock.load_milliseconds(tx.connection)
+    due: Any = lease.execute(tx.connection, _DUE, {"now": now}).all()
+    held = allocation.hold(tx, [row.uuid for row in due if row.uuid])
     # Nobody renews them from here on: look again which are due.
     ids = {record.id: uuid for uuid, record in held.consumers.items()}
-    ends = lease.load(connection, list(ids))
+    ends = lease.load(tx.connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
     for uuid, end in sorted(ended.items()):
         ends_at = as_text(end)
-        recording.note_lease(connection, entry.LEASE_EXPIRED, uuid, ends_at, None)
-    allocation.delete_held(connection, allocation.narrow(held, ended.keys()))
-    _forget_orphans(connection, due, now)
+        lease.record(tx, entry.LEASE_EXPIRED, uuid, ends_at, None)
+    allocation.delete_held(tx, allocation.narrow(held, ended.keys()))
+    _forget_orphans(tx, due, now)
     return sorted(ended)
 
 
-def _forget_orphans(connection: sa.Connection, due: Iterable[Any], now: int) -> None:
+def _forget_orphans(tx: Transaction, due: Iterable[Any], now: int) -> None:
     """Remove leases of consumers that another service has deleted.
 
     It knows nothing of leases. Another consumer with the same id may have one since.
@@ -214,20 +206,20 @@ def _forget_orphans(connection: sa.Connection, due: Iterable[Any], now: int) -> 
     ids = [row.consumer_id for row in due if row.uuid is None]
     if ids:
         orphans = (_row.consumer_id.in_(ids), _row.expires_at <= now)
-        lease.execute(connection, sa.delete(models.LEASES).where(*orphans))
+        lease.execute(tx.connection, sa.delete(models.LEASES).where(*orphans))
 
 
-def _take_baton(connection: sa.Connection) -> bool:
+def _take_baton(tx: Transaction) -> bool:
     """Return whether this transaction is the one that ends leases."""
     query = _BATON.with_for_update(skip_locked=True)
-    if lease.execute(connection, query).first():
+    if lease.execute(tx.connection, query).first():
         return True
-    if lease.execute(connection, _BATON).first():
+    if lease.execute(tx.connection, _BATON).first():
         return False
     # The first time, or the table was emptied. A second process that does the same
     # loses the race, and begins again.
     row = {"consumer_id": BATON, "consumer_uuid": "", "expires_at": NEVER}
-    lease.execute(connection, sa.insert(models.LEASES), row)
+    lease.execute(tx.connection, sa.insert(models.LEASES), row)
     return True
 
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.objects import own_table
+from placement.objects.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ def load(
 
 
 def change(
-    connection: sa.Connection,
+    tx: Transaction,
     topic: Topic,
     owner: str,
     make: Callable[[T | None], Any],
@@ -61,21 +62,21 @@ def change(
 
     :raises UnusableTable: there is no table for it
     """
-    own_table.check(connection, _table)
+    own_table.check(tx.connection, _table)
     is_it = (_row.kind == topic, _row.owner == owner)
     query = sa.select(_row.owner, _row.document).where(*is_it).with_for_update()
-    before = _load(connection, query, parse).get(owner)
+    before = _load(tx.connection, query, parse).get(owner)
     after = make(before)
     if after is None:
-        own_table.execute(connection, _table, sa.delete(_table).where(*is_it))
+        own_table.execute(tx.connection, _table, sa.delete(_table).where(*is_it))
         return
     row = {"kind": topic, "owner": owner, "document": json.dumps(after)}
     if before is None:
         # Nothing was there to lock: of two who insert, the second begins again.
-        own_table.execute(connection, _table, sa.insert(_table), row)
+        own_table.execute(tx.connection, _table, sa.insert(_table), row)
     else:
         update = sa.update(_table).where(*is_it).values(document=row["document"])
-        own_table.execute(connection, _table, update)
+        own_table.execute(tx.connection, _table, update)
 
 
 def _load(

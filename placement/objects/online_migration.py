@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 
@@ -17,7 +17,7 @@ def has_providers_without_root(connection: sa.Connection) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
-def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
+def set_root_provider_ids(tx: Transaction, limit: int) -> int:
     """Make providers without a root their own root; return how many were changed.
 
     Such providers are from the time before trees, when none had a parent.
@@ -30,7 +30,7 @@ def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
         .limit(limit)
         .subquery()
     )
-    last = connection.scalar(sa.select(sa.func.max(first.c.id)))
+    last = tx.connection.scalar(sa.select(sa.func.max(first.c.id)))
     if last is None:
         return 0
     change = (
@@ -38,8 +38,8 @@ def set_root_provider_ids(connection: sa.Connection, limit: int) -> int:
         .where(rootless, models.ResourceProvider.id <= last)
         .values(root_provider_id=models.ResourceProvider.id)
     )
-    recording.note_everything(connection)
-    return connection.execute(change).rowcount
+    tx.record_all()
+    return tx.execute(change).rowcount
 
 
 def count_incomplete_consumers(connection: sa.Connection) -> int:
@@ -49,7 +49,7 @@ def count_incomplete_consumers(connection: sa.Connection) -> int:
 
 
 def create_incomplete_consumers(
-    connection: sa.Connection, limit: int, *, project: str, user: str
+    tx: Transaction, limit: int, *, project: str, user: str
 ) -> int:
     """Record consumers that only allocations mention; return how many were added.
 
@@ -59,16 +59,16 @@ def create_incomplete_consumers(
     :param user: the external id of the user to whom they will belong
     """
     owner = {
-        "project_id": _id_of(connection, models.Project, project),
-        "user_id": _id_of(connection, models.User, user),
+        "project_id": _id_of(tx, models.Project, project),
+        "user_id": _id_of(tx, models.User, user),
     }
     missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
-    uuids = connection.scalars(missing.limit(limit)).all()
+    uuids = tx.connection.scalars(missing.limit(limit)).all()
     if not uuids:
         return 0
     rows = [{"uuid": uuid, "generation": 0, **owner} for uuid in uuids]
-    storage.insert_missing(connection, models.Consumer, rows)
-    recording.note_everything(connection)
+    storage.insert_missing(tx.connection, models.Consumer, rows)
+    tx.record_all()
     return len(uuids)
 
 
@@ -84,10 +84,10 @@ def _consumers_without_record() -> sa.Select[Any]:
 
 
 def _id_of(
-    connection: sa.Connection,
+    tx: Transaction,
     model: type[models.Project | models.User],
     external_id: str,
 ) -> int:
-    storage.insert_missing(connection, model, [{"external_id": external_id}])
+    storage.insert_missing(tx.connection, model, [{"external_id": external_id}])
     query = sa.select(model.id).where(model.external_id == external_id)
-    return connection.scalars(query).one()
+    return tx.connection.scalars(query).one()

@@ -19,6 +19,7 @@ from placement.objects import (
     lease,
 )
 from placement.objects.allocation import ClaimNames, Held
+from placement.objects.transaction import Transaction
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Refused(errors.ConcurrentUpdate):
 
 
 def write(
-    connection: sa.Connection,
+    tx: Transaction,
     claims: Collection[Claim],
     ground: Ground,
     lease_seconds: int | None,
@@ -94,16 +95,16 @@ def write(
     :raises Conflict: the database considers two different names equal
     """
     if lease_seconds is not None:
-        lease.check_kept(connection)
-    if connection.dialect.name == "sqlite":
+        lease.check_kept(tx.connection)
+    if tx.dialect == "sqlite":
         # It gives the ids of deleted rows to new ones.
         known = None
-    names = known.names if known else allocation.look_up(connection, claims)
+    names = known.names if known else allocation.look_up(tx.connection, claims)
     ids = {uuid: each.id for uuid, each in known.providers.items()} if known else {}
     placed = {each.consumer.uuid for each in claims}
     others = {*ground.consumers, *ground.beside} - placed
     held = allocation.hold(
-        connection,
+        tx,
         # What is known may be about consumers of other requests, too.
         others | (names.consumers & placed),
         provider_uuids(claims),
@@ -111,8 +112,8 @@ def write(
         bump=True,
         beside=ground.locked_roots,
     )
-    aggregate.lock(connection, sorted(ground.locked_aggregates))
-    if not _stands(connection, ground, held):
+    aggregate.lock(tx, sorted(ground.locked_aggregates))
+    if not _stands(tx.connection, ground, held):
         raise Refused
     own = dataclasses.replace(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
@@ -120,19 +121,19 @@ def write(
     inventories = _known_inventories(known, held)
     if inventories is None:
         inventories = claim.load_inventories(
-            connection, own.providers.values(), names.class_ids
+            tx.connection, own.providers.values(), names.class_ids
         )
     refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
     if refused:
         raise Refused([each.consumer.uuid for each in refused])
     wanted = [each.consumer for each in claims]
-    new = consumer.store(connection, wanted, own.consumers, names.owners)
-    allocation.write_held(connection, claims, names, own, new)
+    new = consumer.store(tx, wanted, own.consumers, names.owners)
+    allocation.write_held(tx, claims, names, own, new)
     end = None
     if lease_seconds is not None:
-        ids = consumer.load_ids(connection, placed)
+        ids = consumer.load_ids(tx.connection, placed)
         consumers = {key: uuid for uuid, key in ids.items()}
-        end = lease.replace(connection, consumers, lease_seconds)
+        end = lease.replace(tx, consumers, lease_seconds)
     return Written({uuid: _next(own, uuid) for uuid in placed}, end)
 
 

@@ -11,12 +11,13 @@ from placement.model import entry
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.objects import resource_provider
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 from placement_foundation.database.trouble import LostRaceError
 
 
 def move(
-    connection: sa.Connection,
+    tx: Transaction,
     provider: ResourceProvider,
     parent_uuid: str | None,
     *,
@@ -30,7 +31,7 @@ def move(
     :raises NotFound: the provider no longer exists
     :raises BadRequest: it may not be moved there
     """
-    trees = lock_trees(connection, [provider.uuid, parent_uuid or provider.uuid])
+    trees = lock_trees(tx, [provider.uuid, parent_uuid or provider.uuid])
     moved = trees.get(provider.uuid)
     if moved is None:
         raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=provider.uuid))
@@ -38,18 +39,16 @@ def move(
         return moved
     subtree = _subtree(trees.values(), moved)
     _check_move(trees, subtree, moved, parent_uuid, allow_reparenting)
-    _set_parent(connection, moved, trees[parent_uuid] if parent_uuid else None)
+    _set_parent(tx, moved, trees[parent_uuid] if parent_uuid else None)
     root = trees[trees[parent_uuid].root_uuid] if parent_uuid else moved
     changed = [moved]
     if root.uuid != moved.root_uuid:
-        _set_root(connection, subtree.values(), root)
+        _set_root(tx, subtree.values(), root)
         changed = list(subtree.values())
     entries = _entries(changed, moved, parent_uuid, root)
     # The moved one may be a root from now on.
     alone = moved._replace(root_id=moved.id)
-    resource_provider.record_change(
-        connection, [*changed, alone, root], entries, bump=False
-    )
+    resource_provider.record_change(tx, [*changed, alone, root], entries, bump=False)
     return moved
 
 
@@ -69,9 +68,7 @@ def _entries(
     return entries
 
 
-def lock_trees(
-    connection: sa.Connection, uuids: Iterable[str]
-) -> dict[str, ResourceProvider]:
+def lock_trees(tx: Transaction, uuids: Iterable[str]) -> dict[str, ResourceProvider]:
     """Return whole trees, locked until this transaction ends.
 
     :param uuids: a member of each tree; unknown ones are left out
@@ -85,10 +82,10 @@ def lock_trees(
     # A tree may grow before its lock is granted, but not where it is locked: adding to
     # it locks the parent. New providers have the highest ids, so they are locked in
     # order; one that was moved here may not be.
-    while grown := _member_ids(connection, wanted) - members:
+    while grown := _member_ids(tx.connection, wanted) - members:
         if members and min(grown) < max(members):
             raise LostRaceError("a tree grew before it was locked")
-        locked = resource_provider.lock_by_ids(connection, grown)
+        locked = resource_provider.lock_by_ids(tx, grown)
         providers.update((provider.uuid, provider) for provider in locked)
         members |= grown
     return providers
@@ -137,20 +134,20 @@ def _check_move(
 
 
 def _set_parent(
-    connection: sa.Connection, moved: ResourceProvider, parent: ResourceProvider | None
+    tx: Transaction, moved: ResourceProvider, parent: ResourceProvider | None
 ) -> None:
     row = models.ResourceProvider
     update = sa.update(row).where(row.id == moved.id)
     update = update.values(parent_provider_id=parent and parent.id)
-    connection.execute(update)
+    tx.execute(update)
 
 
 def _set_root(
-    connection: sa.Connection,
+    tx: Transaction,
     subtree: Iterable[ResourceProvider],
     root: ResourceProvider,
 ) -> None:
     row = models.ResourceProvider
     for chunk in storage.chunks(provider.id for provider in subtree):
         update = sa.update(row).where(row.id.in_(chunk))
-        connection.execute(update.values(root_provider_id=root.id))
+        tx.execute(update.values(root_provider_id=root.id))

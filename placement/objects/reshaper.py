@@ -3,8 +3,6 @@
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 
-import sqlalchemy as sa
-
 from placement import errors
 from placement.model.allocation import Claim, class_names, provider_uuids
 from placement.model.entry import Entry
@@ -18,11 +16,12 @@ from placement.objects import (
 )
 from placement.objects.allocation import ClaimNames, Held
 from placement.objects.resource_provider import Locked
+from placement.objects.transaction import Transaction
 from placement_foundation.database.trouble import LostRaceError
 
 
 def reshape(
-    connection: sa.Connection,
+    tx: Transaction,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     *,
@@ -45,9 +44,9 @@ def reshape(
     :raises InventoryInUse: an inventory to be removed has allocations
     """
     consumers = [each.consumer for each in claims]
-    names = allocation.look_up(connection, claims)
+    names = allocation.look_up(tx.connection, claims)
     held = allocation.hold(
-        connection,
+        tx,
         names.consumers,
         [*shapes, *provider_uuids(claims)],
         ids=names.provider_ids,
@@ -55,10 +54,10 @@ def reshape(
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
     allocation.check_providers(claims, held)
-    _check_classes(connection, shapes, claims, names)
+    _check_classes(tx, shapes, claims, names)
     try:
         allocation.check_attempts(attempts)
-        _reshape(connection, shapes, claims, names, held)
+        _reshape(tx, shapes, claims, names, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
 
@@ -78,20 +77,20 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    connection: sa.Connection,
+    tx: Transaction,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     known: ClaimNames,
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    ids = resource_class.lock_ids_by_name(connection, [*names, *class_names(claims)])
+    ids = resource_class.lock_ids_by_name(tx, [*names, *class_names(claims)])
     # What was looked up before there were locks.
     if not known.class_ids.items() <= ids.items():
         raise LostRaceError("a resource class has another id by now")
 
 
 def _reshape(
-    connection: sa.Connection,
+    tx: Transaction,
     shapes: Mapping[str, Shape],
     claims: Collection[Claim],
     names: ClaimNames,
@@ -101,26 +100,24 @@ def _reshape(
     coming = {
         (uuid, name): each
         for uuid, shape in shapes.items()
-        for name, each in inventory.as_stored(connection, shape.inventories).items()
+        for name, each in inventory.as_stored(tx.connection, shape.inventories).items()
     }
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
-    providers = _bump(connection, held.providers, filled, [])
+    providers = _bump(tx, held.providers, filled, [])
     held = dataclasses.replace(held, providers=providers)
-    providers = allocation.replace_held(connection, claims, names, held, coming)
+    providers = allocation.replace_held(tx, claims, names, held, coming)
     entries = inventory.replace_of_many(
-        connection,
+        tx,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
     )
-    _bump(connection, providers, shapes, entries)
+    _bump(tx, providers, shapes, entries)
 
 
 def _bump(
-    connection: sa.Connection,
+    tx: Transaction,
     providers: Mapping[str, Locked],
     uuids: Collection[str],
     entries: Iterable[Entry],
 ) -> dict[str, Locked]:
-    bumped = resource_provider.bump(
-        connection, [providers[uuid] for uuid in uuids], entries
-    )
+    bumped = resource_provider.bump(tx, [providers[uuid] for uuid in uuids], entries)
     return {**providers, **bumped}

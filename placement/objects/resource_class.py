@@ -12,7 +12,7 @@ from placement.model.entry import Entry
 from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, ResourceClass
 from placement.model.trait import CUSTOM_PREFIX
 from placement.objects import exact_match
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database.trouble import LostRaceError
 
 CLASSES = sa.select(
@@ -45,13 +45,13 @@ def check_known(names: Iterable[str], known: Collection[str]) -> None:
             raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
 
 
-def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
+def lock_ids_by_name(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of resource classes, locked against deletion until this commits.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
     :raises LostRaceError: one was deleted meanwhile; the transaction begins again
     """
-    ids = ids_by_name(connection, names)
+    ids = ids_by_name(tx.connection, names)
     custom = {name: key for name, key in ids.items() if key >= FIRST_CUSTOM_ID}
     if custom:
         query = (
@@ -61,7 +61,7 @@ def lock_ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[st
             .with_for_update(read=True, key_share=True)
         )
         # One may have been deleted since, and its id given to another.
-        if not custom.keys() <= set(connection.execute(query).scalars()):
+        if not custom.keys() <= set(tx.execute(query).scalars()):
             raise LostRaceError("a resource class has gone")
     return ids
 
@@ -83,7 +83,7 @@ def get_by_name(connection: sa.Connection, name: str) -> ResourceClass:
     return found
 
 
-def lock_by_name(connection: sa.Connection, name: str) -> ResourceClass:
+def lock_by_name(tx: Transaction, name: str) -> ResourceClass:
     """Return a resource class, locked: no other request uses or changes it.
 
     :raises NotFound: there is no such class
@@ -91,8 +91,8 @@ def lock_by_name(connection: sa.Connection, name: str) -> ResourceClass:
     if exact_match.is_searchable(name):
         query = sa.select(models.ResourceClass.id)
         query = query.where(models.ResourceClass.name == name).with_for_update()
-        connection.execute(query).all()
-    return get_by_name(connection, name)
+        tx.execute(query).all()
+    return get_by_name(tx.connection, name)
 
 
 def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
@@ -103,27 +103,27 @@ def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
     return None if row is None else ResourceClass(*row)
 
 
-def create(connection: sa.Connection, name: str) -> None:
+def create(tx: Transaction, name: str) -> None:
     """Create a custom resource class, whose name is known to be free."""
-    _queue_up(connection)
-    row = {"id": _next_id(connection), "name": name}
-    connection.execute(sa.insert(models.ResourceClass), row)
-    recording.note_names(connection, [Entry(entry.CLASS_CREATED, name)])
+    _queue_up(tx)
+    row = {"id": _next_id(tx.connection), "name": name}
+    tx.execute(sa.insert(models.ResourceClass), row)
+    tx.record_names([Entry(entry.CLASS_CREATED, name)])
 
 
-def ensure(connection: sa.Connection, names: Iterable[str]) -> None:
+def ensure(tx: Transaction, names: Iterable[str]) -> None:
     """Create custom resource classes, those that are new."""
     wanted = [name for name in set(names) if name.startswith(CUSTOM_PREFIX)]
-    if not _list_new(connection, wanted):
+    if not _list_new(tx.connection, wanted):
         return
-    _queue_up(connection)
-    new = _list_new(connection, wanted)
-    first = _next_id(connection)
+    _queue_up(tx)
+    new = _list_new(tx.connection, wanted)
+    first = _next_id(tx.connection)
     rows = [{"id": first + number, "name": name} for number, name in enumerate(new)]
     if rows:
-        connection.execute(sa.insert(models.ResourceClass), rows)
+        tx.execute(sa.insert(models.ResourceClass), rows)
         entries = [Entry(entry.CLASS_CREATED, name) for name in new]
-        recording.note_names(connection, entries)
+        tx.record_names(entries)
 
 
 def _list_new(connection: sa.Connection, names: Iterable[str]) -> list[str]:
@@ -137,22 +137,22 @@ def _next_id(connection: sa.Connection) -> int:
     return max(FIRST_CUSTOM_ID, (newest or 0) + 1)
 
 
-def _queue_up(connection: sa.Connection) -> None:
+def _queue_up(tx: Transaction) -> None:
     """Wait for others that are creating classes, so that no id is used twice."""
     first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
-    connection.execute(first.limit(1).with_for_update()).all()
+    tx.execute(first.limit(1).with_for_update()).all()
 
 
-def rename(connection: sa.Connection, known: ResourceClass, name: str) -> None:
+def rename(tx: Transaction, known: ResourceClass, name: str) -> None:
     """Give a class another name, which is known to be free."""
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
-    connection.execute(update.values(name=name))
+    tx.execute(update.values(name=name))
     if name != known.name:
         entries = [Entry(entry.CLASS_RENAMED, known.name, after={"name": name})]
-        recording.note_names(connection, entries)
+        tx.record_names(entries)
 
 
-def delete(connection: sa.Connection, known: ResourceClass) -> None:
+def delete(tx: Transaction, known: ResourceClass) -> None:
     """Delete a resource class, which is locked: no inventory of it is being added.
 
     :raises Conflict: a provider has an inventory of it
@@ -160,8 +160,8 @@ def delete(connection: sa.Connection, known: ResourceClass) -> None:
     used = sa.select(models.Inventory.id).where(
         models.Inventory.resource_class_id == known.id
     )
-    if connection.execute(used.limit(1)).first():
+    if tx.execute(used.limit(1)).first():
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
-    connection.execute(sa.delete(row).where(row.id == known.id))
-    recording.note_names(connection, [Entry(entry.CLASS_DELETED, known.name)])
+    tx.execute(sa.delete(row).where(row.id == known.id))
+    tx.record_names([Entry(entry.CLASS_DELETED, known.name)])

@@ -14,7 +14,7 @@ from placement.model import entry
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.objects import declared, exact_match, generation
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 UNKNOWN_FOR_DELETE = f"{UNKNOWN_PROVIDER} for delete"
@@ -170,7 +170,7 @@ def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]
 
 
 def lock(
-    connection: sa.Connection,
+    tx: Transaction,
     provider: ResourceProvider,
     *,
     missing: str = UNKNOWN_PROVIDER,
@@ -180,13 +180,13 @@ def lock(
     :param missing: the message if it no longer exists; may contain ``{uuid}``
     :raises NotFound: it no longer exists
     """
-    for locked in lock_by_ids(connection, [provider.id]):
+    for locked in lock_by_ids(tx, [provider.id]):
         return locked
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
 
 def lock_by_uuids(
-    connection: sa.Connection,
+    tx: Transaction,
     uuids: Iterable[str],
     ids: Mapping[str, int] = exact_match.NONE,
 ) -> dict[str, Locked]:
@@ -197,16 +197,14 @@ def lock_by_uuids(
     :param ids: the ids that are known, by UUID
     """
     row, wanted = models.ResourceProvider, set(uuids)
-    rows = exact_match.lock_by_string(
-        connection, _LOCKED, row.id, row.uuid, wanted, ids
-    )
+    rows = exact_match.lock_by_string(tx, _LOCKED, row.id, row.uuid, wanted, ids)
     locked = {uuid: Locked(*values) for uuid, values in rows.items()}
     # A provider that was moved to a new tree while we waited has a root that did not
     # exist when the statement started. A new statement sees it.
     missed = exact_match.ids_by_string(
-        connection, row.id, row.uuid, wanted - locked.keys()
+        tx.connection, row.id, row.uuid, wanted - locked.keys()
     )
-    for each in lock_by_ids(connection, missed.values()):
+    for each in lock_by_ids(tx, missed.values()):
         locked[each.uuid] = Locked(
             each.id,
             each.uuid,
@@ -219,7 +217,7 @@ def lock_by_uuids(
 
 
 def lock_and_bump(
-    connection: sa.Connection, uuids: Collection[str], ids: Mapping[str, int]
+    tx: Transaction, uuids: Collection[str], ids: Mapping[str, int]
 ) -> dict[str, Locked]:
     """Do what ``lock_by_uuids`` does, and give each provider its next generation.
 
@@ -227,27 +225,23 @@ def lock_and_bump(
     """
     few = 0 < len(uuids) <= storage.CHUNK
     # SQLite returns the root of the first row with each of them.
-    if not (few and connection.dialect.name == "postgresql"):
-        return _bump_locked(connection, lock_by_uuids(connection, uuids, ids))
+    if not (few and tx.dialect == "postgresql"):
+        return _bump_locked(tx, lock_by_uuids(tx, uuids, ids))
     wanted = sorted(filter(exact_match.is_searchable, uuids))
-    rows: Iterable[Any] = connection.execute(_LOCK_AND_BUMP, {"wanted": wanted})
+    rows: Iterable[Any] = tx.execute(_LOCK_AND_BUMP, {"wanted": wanted})
     bumped = {row.uuid: Locked(*row) for row in rows}
     missed = uuids - bumped.keys()
     if missed:
-        bumped |= _bump_locked(connection, lock_by_uuids(connection, missed))
+        bumped |= _bump_locked(tx, lock_by_uuids(tx, missed))
     return bumped
 
 
-def _bump_locked(
-    connection: sa.Connection, locked: Mapping[str, Locked]
-) -> dict[str, Locked]:
-    generation.bump(connection, models.ResourceProvider, locked.values(), RACE)
+def _bump_locked(tx: Transaction, locked: Mapping[str, Locked]) -> dict[str, Locked]:
+    generation.bump(tx, models.ResourceProvider, locked.values(), RACE)
     return {uuid: _next(each) for uuid, each in locked.items()}
 
 
-def lock_by_ids(
-    connection: sa.Connection, ids: Iterable[int]
-) -> list[ResourceProvider]:
+def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
     """Return providers, locked until this transaction ends.
 
     They are locked, and returned, in the order of their ids.
@@ -255,15 +249,15 @@ def lock_by_ids(
     providers = []
     for chunk in storage.chunks(sorted(ids)):
         row = models.ResourceProvider
-        storage.lock_rows(connection, _IDS, row.id, chunk)
+        storage.lock_rows(tx.connection, _IDS, row.id, chunk)
         # Only a statement that starts after the lock is granted sees what the previous
         # holder committed.
-        providers += _list(connection, _BY_IDS, ids=chunk)
+        providers += _list(tx.connection, _BY_IDS, ids=chunk)
     return providers
 
 
 def create(
-    connection: sa.Connection, uuid: str, name: str, parent_uuid: str | None
+    tx: Transaction, uuid: str, name: str, parent_uuid: str | None
 ) -> ResourceProvider:
     """Create a provider: a root, or a child of another one.
 
@@ -272,14 +266,14 @@ def create(
     """
     parent = None
     if parent_uuid is not None:
-        parent = lock_by_uuids(connection, [parent_uuid]).get(parent_uuid)
+        parent = lock_by_uuids(tx, [parent_uuid]).get(parent_uuid)
         if parent is None:
             raise errors.BadRequest(NO_PARENT)
-    _check_is_new(connection, uuid, name)
-    _insert(connection, uuid, name, parent)
-    created = get_by_uuid(connection, uuid)
+    _check_is_new(tx.connection, uuid, name)
+    _insert(tx, uuid, name, parent)
+    created = get_by_uuid(tx.connection, uuid)
     entries = [entry.of_provider(uuid, None, node_of(created))]
-    record_change(connection, [created], entries, bump=False)
+    record_change(tx, [created], entries, bump=False)
     return created
 
 
@@ -298,19 +292,17 @@ def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
         )
 
 
-def _insert(
-    connection: sa.Connection, uuid: str, name: str, parent: Locked | None
-) -> None:
+def _insert(tx: Transaction, uuid: str, name: str, parent: Locked | None) -> None:
     row = models.ResourceProvider
     values: dict[str, Any] = {"uuid": uuid, "name": name, "generation": 0}
     if parent:
         values["parent_provider_id"] = parent.id
         values["root_provider_id"] = parent.root_id
-    result = connection.execute(sa.insert(row), values)
+    result = tx.execute(sa.insert(row), values)
     if not parent:
         key: Any = result.inserted_primary_key
         update = sa.update(row).where(row.id == key.id)
-        connection.execute(update.values(root_provider_id=key.id))
+        tx.execute(update.values(root_provider_id=key.id))
 
 
 def list_places(
@@ -330,7 +322,7 @@ def list_places(
     ]
 
 
-def vacate(connection: sa.Connection, providers: Iterable[ResourceProvider]) -> None:
+def vacate(tx: Transaction, providers: Iterable[ResourceProvider]) -> None:
     """Take the names of providers that are about to be renamed or deleted.
 
     Their names may then be given to others in the same transaction.
@@ -338,10 +330,10 @@ def vacate(connection: sa.Connection, providers: Iterable[ResourceProvider]) -> 
     row = models.ResourceProvider
     for provider in providers:
         update = sa.update(row).where(row.id == provider.id)
-        connection.execute(update.values(name=f"{VACATED}{provider.uuid}"))
+        tx.execute(update.values(name=f"{VACATED}{provider.uuid}"))
 
 
-def rename(connection: sa.Connection, provider: ResourceProvider, name: str) -> None:
+def rename(tx: Transaction, provider: ResourceProvider, name: str) -> None:
     """Give a provider another name.
 
     :raises DuplicateName: another provider has it
@@ -350,19 +342,19 @@ def rename(connection: sa.Connection, provider: ResourceProvider, name: str) -> 
         return
     row = models.ResourceProvider
     taken = sa.select(row.id).where(row.name == name).where(row.id != provider.id)
-    if connection.execute(taken).first():
+    if tx.execute(taken).first():
         raise errors.DuplicateName(
             f"Conflicting resource provider {name} already exists."
         )
     update = sa.update(row).where(row.id == provider.id).values(name=name)
-    connection.execute(update)
+    tx.execute(update)
     before = node_of(provider)
     after = dataclasses.replace(before, name=name)
     entries = [entry.of_provider(provider.uuid, before, after)]
-    record_change(connection, [provider], entries, bump=False)
+    record_change(tx, [provider], entries, bump=False)
 
 
-def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
+def delete(tx: Transaction, provider: ResourceProvider) -> None:
     """Delete a provider and everything that belongs to it.
 
     :raises CannotDeleteParent: it has children
@@ -370,7 +362,7 @@ def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
     """
     row = models.ResourceProvider
     children = sa.select(row.id).where(row.parent_provider_id == provider.id)
-    if connection.execute(children.limit(1)).first():
+    if tx.execute(children.limit(1)).first():
         raise errors.CannotDeleteParent(
             f"Unable to delete parent resource provider {provider.uuid}: "
             "It has child resource providers."
@@ -378,22 +370,22 @@ def delete(connection: sa.Connection, provider: ResourceProvider) -> None:
     taken = sa.select(models.Allocation.id).where(
         models.Allocation.resource_provider_id == provider.id
     )
-    if connection.execute(taken.limit(1)).first():
+    if tx.execute(taken.limit(1)).first():
         raise errors.ProviderInUse(
             f"Unable to delete resource provider {provider.uuid}: "
             "Resource provider has allocations."
         )
     for belonging in BELONGINGS:
-        connection.execute(
+        tx.execute(
             sa.delete(belonging).where(belonging.resource_provider_id == provider.id)
         )
     # MySQL does not delete a row that refers to itself.
     here = row.id == provider.id
-    connection.execute(sa.update(row).where(here).values(root_provider_id=None))
-    connection.execute(sa.delete(row).where(here))
-    declared.forget(connection, [provider.uuid])
+    tx.execute(sa.update(row).where(here).values(root_provider_id=None))
+    tx.execute(sa.delete(row).where(here))
+    declared.forget(tx, [provider.uuid])
     entries = [entry.of_provider(provider.uuid, node_of(provider), None)]
-    record_change(connection, [provider], entries, bump=False)
+    record_change(tx, [provider], entries, bump=False)
 
 
 def node_of(provider: ResourceProvider) -> Node:
@@ -414,7 +406,7 @@ def check_generation(
 
 
 def record_change(
-    connection: sa.Connection,
+    tx: Transaction,
     providers: Iterable[KnownProvider],
     entries: Iterable[Entry],
     *,
@@ -430,18 +422,17 @@ def record_change(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    recording.note_trees(
-        connection,
+    tx.record_trees(
         [provider.root_id for provider in changed],
         entries,
         {provider.uuid: generation.of(provider) + bump for provider in changed},
     )
     if bump:
-        generation.bump(connection, models.ResourceProvider, changed, RACE)
+        generation.bump(tx, models.ResourceProvider, changed, RACE)
 
 
 def bump(
-    connection: sa.Connection, providers: Iterable[P], entries: Iterable[Entry]
+    tx: Transaction, providers: Iterable[P], entries: Iterable[Entry]
 ) -> dict[str, P]:
     """Record a change with new generations; return the providers as they are now.
 
@@ -449,7 +440,7 @@ def bump(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    record_change(connection, changed, entries, bump=True)
+    record_change(tx, changed, entries, bump=True)
     return {each.uuid: _next(each) for each in changed}
 
 

@@ -12,9 +12,9 @@ from oslo_log import log
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
-from placement.objects.journal import recording
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
-from placement_foundation.database.storage import Database
 
 LOG = log.getLogger(__name__)
 
@@ -35,26 +35,26 @@ class Added:
     resource_classes: Sequence[str] = ()
 
 
-def synchronise(database: Database) -> Added:
+def synchronise(ledger: Ledger) -> Added:
     """Add the standard traits and resource classes that a database lacks.
 
     Nothing is ever removed or renamed. A database that lacks nothing is only read.
     """
-    return Added(synchronise_traits(database), synchronise_resource_classes(database))
+    return Added(synchronise_traits(ledger), synchronise_resource_classes(ledger))
 
 
-def synchronise_traits(database: Database) -> list[str]:
+def synchronise_traits(ledger: Ledger) -> list[str]:
     """Add the traits of os-traits that a database lacks, and return them."""
-    if not database.read(list_missing_traits):
+    if not ledger.read(list_missing_traits):
         return []
-    return database.write(add_missing_traits)
+    return ledger.write(add_missing_traits)
 
 
-def synchronise_resource_classes(database: Database) -> list[str]:
+def synchronise_resource_classes(ledger: Ledger) -> list[str]:
     """Add the classes of os-resource-classes that a database lacks, and return them."""
-    if not database.read(list_missing_resource_classes):
+    if not ledger.read(list_missing_resource_classes):
         return []
-    return database.write(add_missing_resource_classes)
+    return ledger.write(add_missing_resource_classes)
 
 
 def list_missing_traits(connection: sa.Connection) -> list[str]:
@@ -84,37 +84,33 @@ def check_complete(connection: sa.Connection) -> None:
         raise Incomplete(f"{len(missing)} standard names are missing: {some}{more}")
 
 
-def add_missing_traits(connection: sa.Connection) -> list[str]:
+def add_missing_traits(tx: Transaction) -> list[str]:
     """Insert the standard traits that the database lacks, and return them."""
-    missing = list_missing_traits(connection)
+    missing = list_missing_traits(tx.connection)
     storage.insert_missing(
-        connection, models.Trait, [{"name": name} for name in missing]
+        tx.connection, models.Trait, [{"name": name} for name in missing]
     )
-    recording.note_names(
-        connection, [Entry(entry.TRAIT_CREATED, name) for name in missing]
-    )
+    tx.record_names([Entry(entry.TRAIT_CREATED, name) for name in missing])
     return missing
 
 
-def add_missing_resource_classes(connection: sa.Connection) -> list[str]:
+def add_missing_resource_classes(tx: Transaction) -> list[str]:
     """Insert the standard resource classes that the database lacks.
 
     The id of a standard class is its place in the library.
     """
-    missing = list_missing_resource_classes(connection)
+    missing = list_missing_resource_classes(tx.connection)
     rows = [
         {"id": os_resource_classes.STANDARDS.index(name), "name": name}
         for name in missing
     ]
-    with zero_as_an_id(connection):
-        storage.insert_missing(connection, models.ResourceClass, rows)
-    refused = list_missing_resource_classes(connection)
+    with zero_as_an_id(tx.connection):
+        storage.insert_missing(tx.connection, models.ResourceClass, rows)
+    refused = list_missing_resource_classes(tx.connection)
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))
     added = [name for name in missing if name not in refused]
-    recording.note_names(
-        connection, [Entry(entry.CLASS_CREATED, name) for name in added]
-    )
+    tx.record_names([Entry(entry.CLASS_CREATED, name) for name in added])
     return added
 
 

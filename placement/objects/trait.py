@@ -18,7 +18,7 @@ from placement.model.trait import (
     TraitFilters,
 )
 from placement.objects import association, exact_match, generation, resource_provider
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 TRAITS = sa.select(
@@ -87,35 +87,35 @@ def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
     return None if row is None else Trait(*row)
 
 
-def create(connection: sa.Connection, name: str) -> Trait:
+def create(tx: Transaction, name: str) -> Trait:
     """Create a trait, whose name is known to be free."""
-    connection.execute(sa.insert(models.Trait), {"name": name})
-    recording.note_names(connection, [Entry(entry.TRAIT_CREATED, name)])
-    return get_by_name(connection, name)
+    tx.execute(sa.insert(models.Trait), {"name": name})
+    tx.record_names([Entry(entry.TRAIT_CREATED, name)])
+    return get_by_name(tx.connection, name)
 
 
-def ensure(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
+def ensure(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; create custom ones that are new.
 
     :raises BadRequest: there is no such standard trait, or the database considers a
         custom one equal to another
     """
     wanted = set(names)
-    ids = ids_by_name(connection, wanted)
+    ids = ids_by_name(tx.connection, wanted)
     new = sorted(name for name in wanted - ids.keys() if name.startswith(CUSTOM_PREFIX))
     if new:
         rows = [{"name": name} for name in new]
-        storage.insert_missing(connection, models.Trait, rows)
+        storage.insert_missing(tx.connection, models.Trait, rows)
         entries = [Entry(entry.TRAIT_CREATED, name) for name in new]
-        recording.note_names(connection, entries)
-        ids |= ids_by_name(connection, new)
+        tx.record_names(entries)
+        ids |= ids_by_name(tx.connection, new)
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
     return ids
 
 
-def delete(connection: sa.Connection, known: Trait) -> None:
+def delete(tx: Transaction, known: Trait) -> None:
     """Delete a trait.
 
     :raises Conflict: a provider has it
@@ -124,19 +124,19 @@ def delete(connection: sa.Connection, known: Trait) -> None:
     had = sa.select(models.ResourceProviderTrait.trait_id).where(
         models.ResourceProviderTrait.trait_id == known.id
     )
-    if connection.execute(had.limit(1)).first():
+    if tx.execute(had.limit(1)).first():
         raise errors.Conflict(
             f"The trait {known.name} is in use by a resource provider."
         )
     row = models.Trait
-    result = connection.execute(sa.delete(row).where(row.id == known.id))
+    result = tx.execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
         raise errors.NotFound(UNKNOWN_TRAIT.format(name=known.name))
-    recording.note_names(connection, [Entry(entry.TRAIT_DELETED, known.name)])
+    tx.record_names([Entry(entry.TRAIT_DELETED, known.name)])
 
 
 def replace_all(
-    connection: sa.Connection, provider: ResourceProvider, names: Collection[str]
+    tx: Transaction, provider: ResourceProvider, names: Collection[str]
 ) -> int:
     """Make these the traits of a provider, and return its generation.
 
@@ -145,12 +145,12 @@ def replace_all(
     :raises BadRequest: there is no such trait
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    ids = ids_by_name(connection, names)
+    ids = ids_by_name(tx.connection, names)
     unknown = [name for name in dict.fromkeys(names) if name not in ids]
     if unknown:
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
     change = association.replace(
-        connection,
+        tx,
         provider.id,
         models.ResourceProviderTrait.trait_id,
         models.Trait.name,
@@ -163,5 +163,5 @@ def replace_all(
         change.added,
         change.removed,
     )
-    resource_provider.record_change(connection, [provider], entries, bump=bool(change))
+    resource_provider.record_change(tx, [provider], entries, bump=bool(change))
     return generation.of(provider) + bool(change)

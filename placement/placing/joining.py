@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from placement import errors, measure
+from placement.objects.ledger import Ledger
 from placement.objects.placing import Ground
 from placement.operation import Context
 from placement.placing import placing
@@ -19,8 +20,7 @@ from placement.questions.placing import choosing
 from placement.questions.placing.choosing import Chosen
 from placement.questions.placing.filling import Choice
 from placement.questions.placing.order import Order, Placements
-from placement_foundation.database import origin, trouble
-from placement_foundation.database.storage import Database
+from placement_foundation.database import trouble
 from placement_foundation.observing import telemetry
 
 # A request for more consumers is worth a transaction of its own.
@@ -42,12 +42,12 @@ class _Part:
     placed: Mapping[str, Choice]
 
 
-def place(database: Database, context: Context, order: Order) -> Placements:
+def place(ledger: Ledger, context: Context, order: Order) -> Placements:
     """Place the consumers of a request, and return what became of them.
 
-    :param database: the one of this request, whose transactions come from it
+    :param ledger: the one of this request, whose transactions come from it
     """
-    asked = Placing(database, context, order)
+    asked = Placing(ledger, context, order)
     with _counted() as result:
         done: _Outcome = None
         if _may_join(context, order):
@@ -106,8 +106,8 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
 
     :raises ServiceError: nothing is written
     """
-    database = asked[0].database
-    scene = database.read(lambda connection: placing.load(connection, asked))
+    ledger = asked[0].ledger
+    scene = ledger.read(lambda connection: placing.load(connection, asked))
     with telemetry.step("search"):
         parts = _choose(scene, asked)
     if not parts:
@@ -115,14 +115,9 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
     claims = [claim for each in parts for claim in each.asked.claims(each.placed)]
     consumers = tuple(claim.consumer.uuid for claim in claims)
     # The journal says of each change which request made it.
-    origins = {
-        uuid: origin.default_of(each.asked.database)
-        for each in parts
-        for uuid in each.placed
-    }
-    joint = origin.on(database, origin.default_of(database), origins)
+    origins = {uuid: each.asked.ledger.origin for each in parts for uuid in each.placed}
     ground = Ground(consumers, (), {}, frozenset(), frozenset())
-    written = placing.write(joint, scene, claims, ground, attempts=1)
+    written = placing.write(ledger, scene, claims, ground, origins=origins, attempts=1)
     done = {
         each.asked: each.asked.told(scene, each.chosen, each.placed, written)
         for each in parts

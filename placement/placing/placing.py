@@ -20,7 +20,9 @@ from placement.model.entry import Ownership
 from placement.objects import allocation, lease
 from placement.objects import placing as stored
 from placement.objects.allocation import ClaimNames
+from placement.objects.ledger import Ledger
 from placement.objects.placing import Ground, Known, Refused, Standing, Written
+from placement.objects.transaction import Transaction
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
@@ -32,7 +34,7 @@ from placement.questions.placing.domain import domains_of
 from placement.questions.placing.filling import Choice
 from placement.questions.placing.order import Order, Placement, Placements
 from placement_foundation.database import storage
-from placement_foundation.database.storage import Database
+from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry
 
 # How long an explanation of why nothing fits may take, in seconds.
@@ -69,8 +71,8 @@ class NoHostServes(errors.NoRoom):
 class Placing:
     """One request for placements, and the choices that are good so far."""
 
-    def __init__(self, database: Database, context: Context, order: Order) -> None:
-        self.database = database
+    def __init__(self, ledger: Ledger, context: Context, order: Order) -> None:
+        self.ledger = ledger
         self.cache = context.forest_cache
         self.order = order
         self._explaining = context.explaining
@@ -97,7 +99,7 @@ class Placing:
     def _try(self) -> Placements | None:
         """Choose and write; return None if others were faster."""
         try:
-            scene = self.database.read(lambda connection: load(connection, [self]))
+            scene = self.ledger.read(lambda connection: load(connection, [self]))
         except errors.ConcurrentUpdate:
             # That others were faster says nothing about whether there is room.
             return None
@@ -111,7 +113,7 @@ class Placing:
         claims, ground = self.claims(placed), self._ground(scene, placed)
         seconds = self.order.lease_seconds
         try:
-            written = write(self.database, scene, claims, ground, seconds)
+            written = write(self.ledger, scene, claims, ground, seconds)
         except errors.ConcurrentUpdate as exc:
             self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
             return None
@@ -220,9 +222,7 @@ class Placing:
 
     def _find_reasons(self) -> Explanation:
         # Nothing is locked any more, and it may take a second.
-        forest = self.database.read(
-            lambda connection: cache.load(connection, self.cache)
-        )
+        forest = self.ledger.read(lambda connection: cache.load(connection, self.cache))
         asked = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
         return explanation.explain(forest, asked)
 
@@ -308,27 +308,30 @@ def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
 
 
 def write(
-    database: Database,
+    ledger: Ledger,
     scene: Scene,
     claims: Sequence[Claim],
     ground: Ground,
     lease_seconds: int | None = None,
     *,
+    origins: Mapping[str, Origin] | None = None,
     attempts: int = storage.ATTEMPTS,
 ) -> Written:
     """Write claims that were chosen in a scene.
 
+    :param origins: where the claims of some consumers come from, by UUID
     :raises Refused: there is no longer room for each of them
     """
     # Only the first attempt may rely on what was read before: the next one comes after
     # a lost race.
     known = [_known(scene, claims)]
 
-    def work(connection: sa.Connection) -> Written:
+    def work(tx: Transaction) -> Written:
+        tx.origins = origins or {}
         first = known.pop() if known else None
-        return stored.write(connection, claims, ground, lease_seconds, first)
+        return stored.write(tx, claims, ground, lease_seconds, first)
 
-    return database.write(work, attempts=attempts)
+    return ledger.write(work, attempts=attempts)
 
 
 def _known(scene: Scene, claims: Iterable[Claim]) -> Known:

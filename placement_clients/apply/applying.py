@@ -6,16 +6,16 @@ import itertools
 import sys
 from collections.abc import Mapping, Sequence
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
 from placement_clients import record
 from placement_clients.apply import drawing, ledger
 from placement_clients.apply.declaration import Declaration
 from placement_clients.client import Client
 from placement_clients.errors import NotFound
-from placement_clients.output import Unusable, show_json
+from placement_clients.output import Unusable, console_of, show_json
 from placement_clients.record import Json
+from placement_foundation.observing import progress
 
+PROGRAM = "placement-apply"
 OWNER = "fleet"
 PARSE_DONE = record.parser_with(trees=list)
 PARSE_DECLARED = record.parser_with(declared=list)
@@ -62,7 +62,7 @@ class Applier:
             show_json({"trees": self.done, "names": names})
             return
         # Standard output is for the document alone.
-        console = drawing.console(sys.stderr if self.asked.json else sys.stdout)
+        console = console_of(sys.stderr if self.asked.json else sys.stdout)
         drawing.draw_trees(console, self.done)
         drawing.draw_names(console, names)
         drawing.draw_summary(console, self.done, words)
@@ -95,20 +95,20 @@ class Applier:
         planned, names = [tree["plan"] for tree in self.done], self.names
         self.done, self.names = [], {}
         trees = self.declared.trees
-        with _progress() as progress:
-            task = progress.add_task("applying", total=len(trees))
+        with progress.shown(PROGRAM) as shown:
+            shown.begin("applying", len(trees))
             # Trees that need others are left to the end.
             if len(trees) > PORTION:
                 for start in range(0, len(trees), PORTION):
                     portion = trees[start : start + PORTION]
                     self.done += self._post(portion, planned=planned, whole=False)
-                    progress.advance(task, len(portion))
+                    shown.advance(len(portion))
             is_done = self.done and not (self.is_stale or self.has_failed)
             if not is_done or self.asked.prune:
                 # --yes is for whatever is there by then.
                 terms: dict[str, Json] = {} if self.asked.yes else {"planned": planned}
                 self.done = _join(self.done, self._post(trees, **terms))
-                progress.advance(task, len(trees))
+                shown.advance(len(trees))
         self.names = {**names, **self.names}
 
     def _post(
@@ -151,16 +151,3 @@ def _join(first: Sequence[Json], last: Sequence[Json]) -> list[Json]:
 
 def _is_done(tree: Json) -> bool:
     return tree["result"] in (*CHANGES, "unchanged")
-
-
-def _progress() -> Progress:
-    """Return a bar on a terminal; nothing is shown in a pipe."""
-    console = drawing.console(sys.stderr)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placement_clients import record
 from placement_clients.apply import declaration, drawing, export, ledger, yaml12
-from placement_clients.apply.applying import OWNER, Applier
+from placement_clients.apply.applying import OWNER, PROGRAM, Applier
 from placement_clients.apply.declaration import Declaration
 from placement_clients.apply.fault import Fault
 from placement_clients.client import Client
@@ -19,11 +19,11 @@ from placement_clients.output import (
     agrees,
     check_can_ask,
     complain,
+    console_of,
     run,
     show_json,
 )
 
-PROGRAM = "placement-apply"
 NOTHING, ERROR, SOMETHING = range(3)
 PARSE_DRIFT = record.parser_with(declared=list)
 
@@ -173,7 +173,7 @@ def show_drift(
     if asked.json:
         show_json(document)
     else:
-        drawing.draw_drift(drawing.console(sys.stdout), document["declared"])
+        drawing.draw_drift(console_of(sys.stdout), document["declared"])
     return SOMETHING if document["declared"] else NOTHING
 
 

@@ -1,5 +1,6 @@
 """Draws plans, what was done, and drift: one line for each difference."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from placement_clients.output import PIPE_WIDTH, text_of
-from placement_clients.record import Json
+from placement_clients.output import text_of
+from placement_clients.record import Inventory, Json
 
 SIGNS = {
     "created": "+",
@@ -29,23 +30,12 @@ PLANNED = {
     "unchanged": "unchanged",
 }
 DONE = {**PLANNED, "created": "created", "changed": "changed", "removed": "removed"}
+# What members of an inventory are if a file does not say.
 DEFAULTS = {
-    "reserved": 0,
-    "min_unit": 1,
-    "max_unit": 0x7FFFFFFF,
-    "step_size": 1,
-    "allocation_ratio": 1.0,
+    field.name: field.default
+    for field in dataclasses.fields(Inventory)
+    if field.name != "total"
 }
-
-
-def console(stream: object) -> Console:
-    """Return what draws on a stream: in a pipe, without folding lines."""
-    on_terminal = stream.isatty()  # type: ignore[attr-defined]
-    return Console(
-        file=stream,  # type: ignore[arg-type]
-        highlight=False,
-        width=None if on_terminal else PIPE_WIDTH,
-    )
 
 
 def draw_trees(console: Console, trees: Iterable[Json]) -> None:

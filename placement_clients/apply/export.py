@@ -12,20 +12,13 @@ from typing import Any
 
 from placement_clients import record
 from placement_clients.apply import ledger
+from placement_clients.apply.drawing import DEFAULTS
 from placement_clients.client import Client
 from placement_clients.errors import Unavailable
 from placement_clients.output import Unusable
 from placement_clients.record import Json
 
 CUSTOM = "CUSTOM_"
-# What members of an inventory are if a file does not say.
-DEFAULTS = {
-    "reserved": 0,
-    "min_unit": 1,
-    "max_unit": 0x7FFFFFFF,
-    "step_size": 1,
-    "allocation_ratio": 1.0,
-}
 FIELDS = ("total", *DEFAULTS)
 # The end of the code of a service that has no table for names.
 NO_TABLE = "table_unusable"

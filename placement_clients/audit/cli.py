@@ -83,7 +83,7 @@ def audit(
     """Print what does not fit together, and release it if that is asked for."""
     if asked.release and not asked.yes:
         check_can_ask()
-    with progress.shown(PROGRAM) as shown:
+    with progress.shown() as shown:
         work = Audit(placement, sources, shown)
         found = work.run(twice=asked.release)
     try:

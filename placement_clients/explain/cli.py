@@ -13,7 +13,7 @@ from placement_clients.client import Client
 from placement_clients.errors import BadRequest, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, run, show_json
+from placement_clients.output import complain, console_of, run, show_json
 from placement_clients.record import Json
 from placement_foundation.observing import progress
 from placement_foundation.serving.terminal import visible
@@ -93,7 +93,7 @@ def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
     if asked.json:
         show_json(document)
     else:
-        drawing.draw_explanation(drawing.console_of(sys.stdout), document)
+        drawing.draw_explanation(console_of(sys.stdout), document)
     return SERVES if document["serves"] else NONE_SERVES
 
 
@@ -103,7 +103,7 @@ def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
     if asked.json:
         show_json(document)
     else:
-        drawing.draw_capacity(drawing.console_of(sys.stdout), document)
+        drawing.draw_capacity(console_of(sys.stdout), document)
     return SERVES if document["total"] else NONE_SERVES
 
 
@@ -116,7 +116,7 @@ def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
     elif kind == "csv":
         print(drawing.fleet_as_csv(document), end="")
     else:
-        drawing.draw_fleet(drawing.console_of(sys.stdout), document)
+        drawing.draw_fleet(console_of(sys.stdout), document)
     return SERVES
 
 
@@ -147,7 +147,7 @@ COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
 
 
 def _get(placement: Client, name: str, query: str) -> Json:
-    with progress.shown(PROGRAM) as report:
+    with progress.shown() as report:
         report.begin("waiting for Placement")
         document = placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
     return PARSERS[name](document)

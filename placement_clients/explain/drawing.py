@@ -3,29 +3,17 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from placement_clients.output import csv_cell, text_of
+from placement_clients.output import csv_cell, print_table, table_of, text_of
 from placement_clients.record import Json
 
 # The width of a bar for all hosts, or for all of an inventory.
 BAR_WIDTH = 20
 FULL, EMPTY = "█", "░"
-# Wide enough to keep every line in a pipe unfolded.
-PIPE_WIDTH = 100_000
-
-
-def console_of(stream: Any) -> Console:
-    """Return a console for a stream: rich on a terminal, plain in a pipe."""
-    on_terminal = stream.isatty()
-    return Console(
-        file=stream, highlight=False, width=None if on_terminal else PIPE_WIDTH
-    )
 
 
 def draw_explanation(console: Console, document: Json) -> None:
@@ -38,7 +26,7 @@ def draw_explanation(console: Console, document: Json) -> None:
         console.print()
         if title:
             console.print(text_of(title, style="bold"))
-        _print(console, table)
+        print_table(console, table)
 
 
 def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
@@ -54,7 +42,7 @@ def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
 
 
 def _funnel(console: Console, document: Json) -> Table:
-    table = _table(console)
+    table = table_of(console)
     table.add_column("CONSTRAINT", overflow="fold")
     if console.is_terminal:
         table.add_column("", no_wrap=True)
@@ -167,7 +155,7 @@ def draw_capacity(console: Console, document: Json) -> None:
     console.print(text_of(said, style="bold"))
     if not complete:
         console.print(text_of("The time ran out: not all hosts were counted."))
-    table = _table(console)
+    table = table_of(console)
     table.add_column("HOST", overflow="fold")
     if console.is_terminal:
         table.add_column("", no_wrap=True)
@@ -179,7 +167,7 @@ def draw_capacity(console: Console, document: Json) -> None:
             text_of(each["name"] or each["uuid"]), *bar, text_of(str(each["count"]))
         )
     console.print()
-    _print(console, table)
+    print_table(console, table)
 
 
 def _share(count: int, whole: int) -> Text:
@@ -191,7 +179,7 @@ def _share(count: int, whole: int) -> Text:
 
 def draw_fleet(console: Console, document: Json) -> None:
     """Draw all providers, each tree with its members below one another."""
-    table = _table(console)
+    table = table_of(console)
     for name in ("PROVIDER", "CLASS"):
         table.add_column(name, overflow="fold")
     if console.is_terminal:
@@ -206,7 +194,7 @@ def draw_fleet(console: Console, document: Json) -> None:
             text_of("" if capacity is None else str(used)),
             text_of("" if capacity is None else str(capacity)),
         )
-    _print(console, table)
+    print_table(console, table)
 
 
 def _inventories(document: Json) -> Iterator[tuple[list[Text], int, int | None]]:
@@ -249,28 +237,8 @@ def fleet_as_csv(document: Json) -> str:
     return text.getvalue()
 
 
-def _table(console: Console, *, header: bool = True) -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD if console.is_terminal and header else None,
-        pad_edge=False,
-        show_header=header,
-        header_style="bold",
-    )
-
-
 def _rows(console: Console, rows: Iterable[Sequence[Text]]) -> Table:
-    table = _table(console, header=False)
+    table = table_of(console, header=False)
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _print(console: Console, table: Table) -> None:
-    """Print a table; in a pipe, without trailing blanks."""
-    if console.is_terminal:
-        console.print(table)
-        return
-    with console.capture() as captured:
-        console.print(table)
-    lines = (line.rstrip() for line in captured.get().splitlines())
-    console.print(Text("\n".join(lines)), soft_wrap=True)

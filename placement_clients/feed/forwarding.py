@@ -9,11 +9,18 @@ from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    disable_created_metrics,
+    write_to_textfile,
+)
+
 from placement_clients import record
 from placement_clients.adapter import encode_query
 from placement_clients.client import Client
 from placement_clients.errors import PlacementError, Unavailable, may_pass
-from placement_clients.feed import state
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused, Target
 from placement_clients.output import describe
@@ -41,33 +48,26 @@ class Gone(Exception):
     """The service does not know what has changed since the cursor."""
 
 
-@dataclasses.dataclass(slots=True)
 class FeedCounts:
-    """What the forwarder has done since it was started."""
+    """What the forwarder has done since it was started, as metrics of Prometheus."""
 
-    delivered: int = 0
-    refused: int = 0
-    retries: int = 0
-    gaps: int = 0
-    last_time: float = 0
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.delivered = self._counter("delivered", "Changes that were delivered.")
+        self.refused = self._counter("refused", "Changes that the target refused.")
+        self.retries = self._counter(
+            "retries", "Attempts that failed and were repeated."
+        )
+        self.gaps = self._counter("gaps", "Times that the cursor was gone.")
+        self.last_time = Gauge(
+            "placement_feed_caught_up_seconds",
+            "When it last had delivered everything.",
+            registry=self.registry,
+        )
 
-    def render(self) -> str:
-        """Return the counts in the format of Prometheus."""
-        kinds = {
-            "delivered_total": ("counter", "Changes that were delivered."),
-            "refused_total": ("counter", "Changes that the target refused."),
-            "retries_total": ("counter", "Attempts that failed and were repeated."),
-            "gaps_total": ("counter", "Times that the cursor was gone."),
-            "caught_up_seconds": ("gauge", "When it last had delivered everything."),
-        }
-        lines = []
-        for (name, (kind, meaning)), value in zip(
-            kinds.items(), dataclasses.astuple(self), strict=True
-        ):
-            full = f"placement_feed_{name}"
-            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}"]
-            lines.append(f"{full} {value}")
-        return "\n".join(lines) + "\n"
+    def _counter(self, name: str, meaning: str) -> Counter:
+        return Counter(f"placement_feed_{name}", meaning, registry=self.registry)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Forwarder:
                 cursor = page["cursor"]
                 self._kept.save(cursor)
             if not page["more"]:
-                self.counts.last_time = time.time()
+                self.counts.last_time.set_to_current_time()
             self._publish()
             if once and not page["more"]:
                 return
@@ -148,7 +148,7 @@ class Forwarder:
 
     def _resynchronise(self, once: bool) -> str:
         """Say that changes were missed, and return a cursor to go on from."""
-        self.counts.gaps += 1
+        self.counts.gaps.inc()
         self._complain("the cursor is gone: changes were missed")
         # Taken first: what changes from now on is not missed as well.
         cursor = str(self._read("now", 0, once)["cursor"])
@@ -201,12 +201,12 @@ class Forwarder:
         while True:
             try:
                 self._target.deliver(change)
-                self.counts.delivered += 1
+                self.counts.delivered.inc()
                 return
             except Refused as exc:
                 if not self._wishes.skip_refused:
                     raise
-                self.counts.refused += 1
+                self.counts.refused.inc()
                 self._complain(f"{exc}: {change['id']} is left out")
                 return
             except Away as exc:
@@ -214,7 +214,7 @@ class Forwarder:
                 self._pause(attempt, str(exc), exc.pause)
 
     def _pause(self, attempt: int, reason: str, wanted: float | None = None) -> None:
-        self.counts.retries += 1
+        self.counts.retries.inc()
         if attempt == 1:
             self._complain(f"{reason}; trying again")
         self._publish()
@@ -224,8 +224,7 @@ class Forwarder:
 
     def _publish(self) -> None:
         if self._wishes.metrics:
-            # The textfile collector runs as another user.
-            state.write(self._wishes.metrics, self.counts.render(), is_public=True)
+            write_to_textfile(str(self._wishes.metrics), self.counts.registry)
 
 
 def _parse_page(document: Json) -> Json:

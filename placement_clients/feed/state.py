@@ -39,17 +39,14 @@ class State:
             write(self._path, json.dumps({"cursor": cursor}) + "\n")
 
 
-def write(path: Path, text: str, *, is_public: bool = False) -> None:
+def write(path: Path, text: str) -> None:
     """Replace a file: at any moment, it has either the old content or the new one.
 
-    :param is_public: whether others than its owner may read it, as the umask says
     :raises OSError: it cannot be written
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w") as file:
-            if is_public:
-                os.fchmod(handle, 0o666 & ~_umask())
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -58,10 +55,3 @@ def write(path: Path, text: str, *, is_public: bool = False) -> None:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
-
-
-def _umask() -> int:
-    """Return the umask, which can only be read by setting another one."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -30,11 +30,19 @@ class Server:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Booted:
-    """Where a server was booted: the host's UUID, and what was claimed."""
+class Placed:
+    """Where a server is: the host's UUID, and the allocations, as in a candidate.
 
+    One that ``existed`` was there before; it has no mappings. ``expires_at`` is the
+    time at which the allocations end, if they do.
+    """
+
+    server: str
     host: str
-    candidate: Candidate
+    allocations: Json
+    mappings: dict[str, list[str]]
+    existed: bool = False
+    expires_at: str | None = None
 
 
 def find(placement: Client, request: Request) -> Candidates:
@@ -63,7 +71,7 @@ def in_order(candidates: Candidates) -> Iterable[Candidate]:
 
 def boot(
     placement: Client, server: Server, request: Request, weigh: Weigher = in_order
-) -> Booted:
+) -> Placed:
     """Find a host for a server and claim it.
 
     :raises NoValidHost: there is no candidate, or other clients were faster at all of
@@ -75,10 +83,7 @@ def boot(
     """
     candidates = find(placement, request)
     if held := placement.get_allocations(server.uuid).by_provider:
-        raise ServerTaken(
-            f"server {server.uuid} is not booted: it holds something of "
-            f"{', '.join(sorted(held))} already"
-        )
+        raise taken(server.uuid, held)
     tried = 0
     for candidate in weigh(candidates):
         tried += 1
@@ -87,9 +92,18 @@ def boot(
         except BadRequest as exc:
             raise refusal(request, exc) from exc
         if claimed:
-            return Booted(host_of(candidate, candidates.summaries), candidate)
+            host = host_of(candidate, candidates.summaries)
+            return Placed(server.uuid, host, candidate.allocations, candidate.mappings)
     which = f"none of {tried} candidates has" if tried > 1 else "the candidate has no"
     raise NoValidHost(f"others were faster: {which} room any more")
+
+
+def taken(server: str, providers: Iterable[str]) -> ServerTaken:
+    """Return the error for a server that holds something already."""
+    return ServerTaken(
+        f"server {server} is not booted: it holds something of "
+        f"{', '.join(sorted(providers))} already"
+    )
 
 
 def host_of(candidate: Candidate, summaries: Json) -> str:

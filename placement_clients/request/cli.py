@@ -23,9 +23,9 @@ from placement_clients.request import (
     preflight,
     request,
 )
+from placement_clients.request.boot import Placed
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
 from placement_clients.request.flavor import Flavor
-from placement_clients.request.gang import Placed
 from placement_clients.request.image import Image
 from placement_clients.request.request import Request
 from placement_foundation.serving import completion
@@ -135,7 +135,7 @@ def show_candidates(asked: argparse.Namespace) -> int:
 def boot_servers(asked: argparse.Namespace) -> int:
     """Choose hosts for servers and claim what they need: for all of them, or none."""
     wanted = _sound_request(asked)
-    wished = option.wish_of(asked)
+    wished = option.wishes_of(asked)
     servers = [
         boot.Server(uuid, asked.project, asked.user, asked.consumer_type)
         for uuid in option.servers_of(asked)

@@ -5,18 +5,17 @@ other, a single server can be booted, by candidates and a claim.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from placement_clients import record
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, Conflict, NotFound
 from placement_clients.record import Json
 from placement_clients.request import boot, explanation
-from placement_clients.request.boot import Server
+from placement_clients.request.boot import Placed, Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
 from placement_clients.request.explanation import Explanation
 from placement_clients.request.request import Request, refusal
-from placement_clients.request.wish import Wish
 
 PATH = "/ledger/v1/placements"
 NO_ROOM = "placement.no_room"
@@ -28,30 +27,20 @@ ONLY_THERE = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
-    """Where a server is. One that ``existed`` was there before; it has no mappings.
-
-    ``allocations`` are as in a candidate; ``expires_at`` is the time at which they end,
-    if they do.
-    """
-
-    server: str
-    host: str
-    existed: bool
-    allocations: Json
-    mappings: dict[str, list[str]]
-    expires_at: str | None = None
-
-
 def place(
-    placement: Client, servers: Sequence[Server], request: Request, wanted: Wish
+    placement: Client,
+    servers: Sequence[Server],
+    request: Request,
+    wishes: Mapping[str, Json],
 ) -> list[Placed]:
     """Find hosts for servers of one owner, and claim what they need: for all or none.
 
     A server that is there already keeps what it has, if it belongs to the same owner
     and is not the only one: so the same call may be made again if its answer was lost.
 
+    :param wishes: members of a request for placements, such as ``spread`` and
+        ``prefer``; where the service has none, only a single server without wishes can
+        be booted, by candidates and a claim
     :raises NoValidHost: there is not room for all
     :raises ServerTaken: one holds something already: the only one, or one that belongs
         to another project or user
@@ -62,16 +51,21 @@ def place(
     if request.problems:
         raise BadInput(request.problems)
     try:
-        placed = _in_one(placement, servers, request, wanted)
-    except NotFound:
-        return _boot(placement, servers, request, wanted)
+        placed = _in_one(placement, servers, request, wishes)
+    except NotFound as exc:
+        if len(servers) > 1 or wishes:
+            raise BadInput([ONLY_THERE]) from exc
+        return [boot.boot(placement, servers[0], request)]
     if len(servers) == 1 and placed[0].existed:
-        raise ServerTaken(_held(placed[0].server, placed[0].allocations))
+        raise boot.taken(placed[0].server, placed[0].allocations)
     return placed
 
 
 def _in_one(
-    placement: Client, servers: Sequence[Server], request: Request, wanted: Wish
+    placement: Client,
+    servers: Sequence[Server],
+    request: Request,
+    wishes: Mapping[str, Json],
 ) -> list[Placed]:
     """Place all servers in one request.
 
@@ -86,7 +80,7 @@ def _in_one(
         "project_id": owner.project_id,
         "user_id": owner.user_id,
         "consumer_type": owner.consumer_type or CONSUMER_TYPE,
-        **wanted.members,
+        **wishes,
     }
     try:
         answer = placement.post(PATH, body, version="1.36")
@@ -115,34 +109,10 @@ def _parse(document: Json) -> list[Placed]:
         Placed(
             each["consumer"],
             each["host"] or next(iter(each["allocations"])),
-            each["existed"],
             each["allocations"],
             each.get("mappings", {}),
+            each["existed"],
             each["expires_at"],
         )
         for each in document["placements"]
-    ]
-
-
-def _held(server: str, providers: Iterable[str]) -> str:
-    return (
-        f"server {server} is not booted: it holds something of "
-        f"{', '.join(sorted(providers))} already"
-    )
-
-
-def _boot(
-    placement: Client, servers: Sequence[Server], request: Request, wanted: Wish
-) -> list[Placed]:
-    """Boot a server by candidates and a claim, where the service places none.
-
-    :raises BadInput: more than that is wished
-    """
-    if len(servers) > 1 or wanted.members:
-        raise BadInput([ONLY_THERE])
-    [server] = servers
-    booted = boot.boot(placement, server, request)
-    claimed = booted.candidate
-    return [
-        Placed(server.uuid, booted.host, False, claimed.allocations, claimed.mappings)
     ]

@@ -4,10 +4,10 @@ import argparse
 import uuid
 from collections.abc import Iterator
 
+from placement_clients.record import Json
 from placement_clients.request import request, rule
 from placement_clients.request.errors import BadInput
 from placement_clients.request.request import Rule
-from placement_clients.request.wish import HOST, Preference, Wish
 
 QUALITIES = ("trait", "aggregate", "host", "free")
 # The largest weight of a preference.
@@ -179,21 +179,27 @@ def servers_of(asked: argparse.Namespace) -> list[str]:
     return [*named, *(str(uuid.uuid4()) for _ in range(count - len(named)))]
 
 
-def wish_of(asked: argparse.Namespace) -> Wish:
-    """Return what the options ask for besides what each server needs.
+def wishes_of(asked: argparse.Namespace) -> dict[str, Json]:
+    """Return the members that the options add to a request for placements.
 
     :raises BadInput: --at-most does not say of what
     """
     if asked.at_most and asked.spread is None:
         raise BadInput(["--at-most needs --spread"])
-    return Wish(asked.spread, asked.at_most or 1, tuple(asked.prefer), asked.lease)
+    spread = asked.spread and {"per": asked.spread, "at_most": asked.at_most or 1}
+    wishes = {
+        "spread": spread,
+        "prefer": asked.prefer,
+        "lease_seconds": asked.lease,
+    }
+    return {name: value for name, value in wishes.items() if value}
 
 
-def _domains(text: str) -> str | tuple[str, ...]:
-    return HOST if text == HOST else tuple(_uuids(text))
+def _domains(text: str) -> Json:
+    return text if text == "host" else {"aggregates": _uuids(text)}
 
 
-def _preference(text: str) -> Preference:
+def _preference(text: str) -> Json:
     quality, _, rest = text.partition("=")
     name, _, weight = rest.partition(":")
     if quality not in QUALITIES or not name:
@@ -210,7 +216,7 @@ def _preference(text: str) -> Preference:
             f"the weight {weight!r} is 0, or not a number from -{HEAVIEST} to "
             f"{HEAVIEST}"
         )
-    return Preference(quality, name, value)
+    return {quality: name, "weight": value}
 
 
 def _positive(text: str) -> int:

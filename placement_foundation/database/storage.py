@@ -40,14 +40,7 @@ PATIENCE = 30
 ATTEMPTS = 20
 # How long work on the whole database waits for others, in seconds.
 UNHURRIED = 3600
-# The key of what is to be done at the end, among the notes on a transaction.
-AT_END = "at end"
-# The key of what is to be done once it has committed, among the notes on a transaction.
-AFTERWARDS = "afterwards"
-# The key of what is to be closed before a transaction ends, among the notes on it.
-OPEN = "open"
-# The options of a connection that have the notes, and when the transaction began.
-NOTES = "placement_notes"
+# The option of a connection that says when the transaction began.
 BEGAN = "placement_began"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
@@ -170,15 +163,6 @@ def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
     return sa.delete(column.parent.class_).where(column == sa.bindparam("wanted"))
 
 
-def notes(connection: sa.Connection) -> dict[Any, Any]:
-    """Return the notes on a transaction, which end with it.
-
-    :param connection: one that a ``Database`` gives
-    """
-    found: dict[Any, Any] = connection.get_execution_options()[NOTES]
-    return found
-
-
 def began(connection: sa.Connection) -> float:
     """Return a moment before the transaction began, by ``time.monotonic``.
 
@@ -188,38 +172,12 @@ def began(connection: sa.Connection) -> float:
     return moment
 
 
-def at_end(connection: sa.Connection, work: Callable[[sa.Connection], None]) -> None:
-    """Do something at the end of the transaction of a write, just before it commits."""
-    notes(connection).setdefault(AT_END, []).append(work)
-
-
-def before_end(connection: sa.Connection, close: Callable[[], object]) -> None:
-    """Close something before the transaction ends, however it does.
-
-    While rows are still to be read, a driver may not be able to end it.
-    """
-    notes(connection).setdefault(OPEN, []).append(close)
-
-
-def afterwards(connection: sa.Connection, work: Callable[[], None]) -> None:
-    """Do something once the transaction of a write has committed, and only then.
-
-    It must not raise: what was written is there.
-    """
-    notes(connection).setdefault(AFTERWARDS, []).append(work)
-
-
 class Database:
-    """The database: runs a function of a connection in a transaction.
-
-    ``openings`` are called first in each transaction, with its connection: they note
-    what all transactions of this process need to know. They execute nothing.
-    """
+    """The database: runs a function of a connection in a transaction."""
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
         # Otherwise the first queries do it, perhaps in two threads at once.
         orm.configure_mappers()
-        self.openings: dict[str, Callable[[sa.Connection], None]] = {}
         engine.listen(connected)
         self.engine = connected
         self._settings = settings
@@ -379,7 +337,7 @@ class Database:
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._transaction(engine.READ) as connection:
-            result = _do(work, connection)
+            result = work(connection)
             if self.engine.dialect.driver == "psycopg":
                 # After a rollback it forgets which statements the server has prepared,
                 # which would plan each of them again.
@@ -392,9 +350,7 @@ class Database:
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._transaction(engine.WRITE) as connection:
-            result = _do(work, connection)
-            for final in notes(connection).get(AT_END, ()):
-                final(connection)
+            result = work(connection)
             try:
                 connection.commit()
             except Exception as exc:
@@ -405,8 +361,6 @@ class Database:
                     # It may have been committed, so it is not run again.
                     raise _unavailable() from exc
                 raise
-            for each in notes(connection).get(AFTERWARDS, ()):
-                each()
             return result
 
     @contextlib.contextmanager
@@ -415,20 +369,9 @@ class Database:
 
         Whatever is not committed is rolled back.
         """
-        began: dict[str, Any] = {BEGAN: time.monotonic(), NOTES: {}}
+        began = {BEGAN: time.monotonic()}
         with engine.open_transaction(self.engine, kind, **began) as connection:
-            for opening in self.openings.values():
-                opening(connection)
             yield connection
-
-
-def _do(work: Callable[[sa.Connection], T], connection: sa.Connection) -> T:
-    """Do work, and close what it leaves open."""
-    try:
-        return work(connection)
-    finally:
-        for close in notes(connection).get(OPEN, ()):
-            close()
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

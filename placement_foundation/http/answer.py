@@ -61,7 +61,7 @@ class Answer:
         status = self._status(reply)
         if reply.unchanged:
             return self.tags.add(webob.Response(status=status), reply)
-        body: list[bytes] = []
+        body = b""
         # Setting one after the other as attributes takes longer than all the rest.
         headers = []
         if operation.renderer_at(self._version):
@@ -70,7 +70,7 @@ class Answer:
             headers.append(("Content-Type", media_type))
             if operation.formats:
                 headers.append(("Vary", "accept"))
-        headers.append(("Content-Length", str(sum(map(len, body)))))
+        headers.append(("Content-Length", str(len(body))))
         environment = self._request.environ
         if reply.location:
             headers.append(("Location", address.root(environment) + reply.location))
@@ -81,7 +81,7 @@ class Answer:
             if reply.modified:
                 modified = datetime_utils.serialize_date(reply.modified)
                 headers.append(("Last-Modified", modified))
-        response = webob.Response(headerlist=headers, app_iter=body)
+        response = webob.Response(headerlist=headers, app_iter=[body])
         if status != HTTPStatus.OK:
             response.status = status
         return self.tags.add(response, reply)
@@ -134,16 +134,12 @@ class Answer:
         prefix, root = address.prefix(environment), address.root(environment)
         return renderer(reply.value, View(self._version, prefix, root))
 
-    def _written(
-        self, media_type: str, renderer: Renderer, reply: Reply
-    ) -> list[bytes]:
-        """Return the parts of a body."""
+    def _written(self, media_type: str, renderer: Renderer, reply: Reply) -> bytes:
+        """Return a body."""
         document = self._rendered(renderer, reply)
-        if media_type == JSON:
-            return json_text.parts(document)
         if media_type == LINES:
-            return list(stream.lines(document, json_text.encode))
-        return [json_text.encode(document)]
+            return b"".join(stream.lines(document, json_text.encode))
+        return json_text.encode(document)
 
 
 def _write(chunks: Iterator[bytes]) -> IO[bytes]:

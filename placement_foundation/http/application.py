@@ -14,7 +14,7 @@ from oslo_log import log
 
 from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
-from placement_foundation.database import origin, trouble
+from placement_foundation.database import trouble
 from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import (
@@ -269,9 +269,8 @@ class Application:
             return subject
 
         return self._service.call(
-            self._database
-            if request.method == READING
-            else origin.on(self._database, _origin(request, asking)),
+            self._database,
+            _origin(request, asking),
             self._given,
             load,
             operation.parse_path(**parameters) if operation.parse_path else None,

@@ -1,6 +1,7 @@
 """The identity service: who a token belongs to, without waiting for it for long."""
 
 import importlib
+import time
 from typing import TYPE_CHECKING, Any
 
 import webob.exc
@@ -21,6 +22,7 @@ LOG = log.getLogger(__name__)
 # for as long as it answers in a moment, in seconds.
 PART = 4
 PATIENCE = 1.0
+MOST_REMEMBERED = 10_000
 BUSY = "The identity service does not answer in time. Please retry."
 UNKNOWN = "This service is not configured to reach an identity service."
 
@@ -32,30 +34,36 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
     it hangs.
     """
 
-    def _create_identity_server(self) -> Any:
-        server = super()._create_identity_server()
-        limit, verify = ThreadLimit(PART, patience=PATIENCE), server.verify_token
+    def __init__(self, application: "WSGIApplication", config: cfg.ConfigOpts) -> None:
+        super().__init__(application, {"oslo_config_config": config})
+        self._limit = ThreadLimit(PART, PATIENCE)
+        self._lasts = config.keystone_authtoken.token_cache_time
+        # Until when tokens are remembered, by hash.
+        self._remembered: dict[int, float] = {}
 
-        def verify_in_turn(*args: Any, **options: Any) -> Any:
-            try:
-                release = limit.take(BUSY)
-            except errors.Busy as exc:
-                raise _unavailable() from exc
-            try:
-                return verify(*args, **options)
-            except exceptions.ConnectTimeout as exc:
-                # The library takes only other errors for an identity service that is
-                # not there.
-                LOG.warning("a token cannot be validated: %s", exc)
-                raise _unavailable() from exc
-            except exceptions.AuthPluginException as exc:
-                LOG.error("set the options of [keystone_authtoken]: %s", exc)
-                raise _unavailable(UNKNOWN) from exc
-            finally:
-                release()
+    def fetch_token(self, token: str, **options: Any) -> Any:
+        """Return what a token says.
 
-        server.verify_token = verify_in_turn
-        return server
+        :raises HTTPServiceUnavailable: the identity service does not answer
+        """
+        now = time.monotonic()
+        if self._remembered.get(hash(token), now) > now:
+            return super().fetch_token(token, **options)
+        try:
+            with self._limit.turn(BUSY):
+                data = super().fetch_token(token, **options)
+        except (errors.Busy, exceptions.ConnectTimeout) as exc:
+            # The library takes only other errors for an identity service that is not
+            # there.
+            LOG.warning("a token cannot be validated: %s", exc)
+            raise _unavailable() from exc
+        except exceptions.AuthPluginException as exc:
+            LOG.error("set the options of [keystone_authtoken]: %s", exc)
+            raise _unavailable(UNKNOWN) from exc
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[hash(token)] = now + self._lasts
+        return data
 
 
 def _unavailable(detail: str = BUSY) -> webob.exc.HTTPServiceUnavailable:
@@ -75,9 +83,7 @@ def authenticated(
     """
     option.register_keystone(config)
     _require_packages(config.keystone_authtoken)
-    validation: WSGIApplication = _Validation(
-        application, {"oslo_config_config": config}
-    )
+    validation: WSGIApplication = _Validation(application, config)
     _require_password(config)
     return validation
 

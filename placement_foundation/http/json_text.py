@@ -14,20 +14,10 @@ import orjson
 from placement_foundation.http.schema import Json
 
 
-# orjson would encode a dataclass itself.
-class Written:
-    """A document, or a part of one, that is already encoded."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: bytes) -> None:
-        self.text = text
-
-
 def encode(document: Json) -> bytes:
-    """Return a document as bytes. Parts of it may already be ``Written``."""
+    """Return a document as bytes. Parts of it may already be encoded."""
     try:
-        return orjson.dumps(document, default=_copy)
+        return orjson.dumps(document)
     except TypeError:
         # No document of a renderer contains itself, so nothing checks for that.
         text = json.dumps(document, check_circular=False, default=_parse)
@@ -40,28 +30,8 @@ def fragment(document: Json) -> Json:
     return orjson.Fragment(bytes(memoryview(encode(document))))
 
 
-def parts(document: Json) -> list[bytes]:
-    """Return a document as bytes in parts, without copying members that are written.
-
-    They may have megabytes.
-    """
-    if isinstance(document, Written):
-        return [document.text]
-    if not isinstance(document, dict) or not any(
-        isinstance(value, Written) for value in document.values()
-    ):
-        return [encode(document)]
-    pieces, before = [], b"{"
-    for name, value in document.items():
-        pieces.append(before + encode(name) + b":")
-        pieces.append(value.text if isinstance(value, Written) else encode(value))
-        before = b","
-    pieces.append(b"}")
-    return pieces
-
-
-def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Written:
-    """Return encoded items between brackets.
+def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Json:
+    """Return encoded items between brackets, as an encoded part of a document.
 
     All pieces are copied once, as there may be megabytes of them.
 
@@ -72,19 +42,10 @@ def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Written:
         # The comma before the first one.
         listed[1] = listed[1][1:]
     listed.append(closing)
-    return Written(b"".join(listed))
-
-
-def _copy(part: Any) -> orjson.Fragment:
-    return orjson.Fragment(_text_of(part))
+    return orjson.Fragment(b"".join(listed))
 
 
 def _parse(part: Any) -> Json:
-    is_fragment = isinstance(part, orjson.Fragment)
-    return json.loads(orjson.dumps(part) if is_fragment else _text_of(part))
-
-
-def _text_of(part: Any) -> bytes:
-    if isinstance(part, Written):
-        return part.text
-    raise TypeError(f"{type(part)} has no form in JSON")
+    if not isinstance(part, orjson.Fragment):
+        raise TypeError(f"{type(part)} has no form in JSON")
+    return json.loads(orjson.dumps(part))

@@ -125,11 +125,6 @@ def surround(
     return Surrounded(wrapped, config.api.max_request_body_size, elsewhere)
 
 
-def is_root(environment: "WSGIEnvironment") -> bool:
-    """Return whether a request is for the root document, which is open to all."""
-    return environment.get("PATH_INFO", "") in ("", "/")
-
-
 def with_request_log(
     application: "WSGIApplication", around: Surroundings
 ) -> "WSGIApplication":

@@ -12,6 +12,7 @@ import webob
 
 from placement_foundation import errors
 from placement_foundation.context import RequestContext
+from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import Described, Json, Schema, View
@@ -27,8 +28,9 @@ T = TypeVar("T")
 class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
 
-    ``database`` begins transactions on behalf of the request: see ``read`` and
-    ``write``. ``context`` is what the service gives to all its handlers. ``load``
+    ``database`` begins transactions on behalf of the request, see ``read`` and
+    ``write``; ``origin`` is the request, as a record of what it writes names it.
+    ``context`` is what the service gives to all its handlers. ``load``
     returns, in a transaction, the row that the path names. ``subject`` is what
     ``parse_path`` made of the path, if that names nothing that is stored, and ``path``
     has the parameters of the path as strings. ``query`` is what the row's ``query``
@@ -41,6 +43,7 @@ class Call(Generic[S, C]):
     """
 
     database: Database
+    origin: Origin
     context: C
     load: Callable[[sa.Connection], Any]
     subject: S
@@ -60,7 +63,7 @@ class Call(Generic[S, C]):
         """Run ``work``, which executes one query, without a transaction around it."""
         return self.database.fetch(work)
 
-    def write(self, work: Callable[[sa.Connection], T]) -> T:
+    def write(self, work: Callable[[Any], T]) -> T:
         """Run ``work`` in a transaction until it commits."""
         return self.database.write(work)
 
@@ -104,21 +107,23 @@ def reading(work: Callable[..., Reply | Rendered]) -> Handler:
 
     :param work: gets the call, the connection, and the row's flags
     """
-    return _within(Call.read, work)
+    return _within(lambda call: call.read, work)
 
 
 def writing(work: Callable[..., Reply]) -> Handler:
     """Return a handler all of whose work is done in one writing transaction.
 
-    :param work: gets the call, the connection, and the row's flags
+    :param work: gets the call, what ``Call.write`` gives, and the row's flags
     """
-    return _within(Call.write, work)
+    return _within(lambda call: call.write, work)
 
 
-def _within(begin: Callable[..., Any], work: Callable[..., Any]) -> Handler:
+def _within(
+    run_of: Callable[[Call[Any, Any]], Callable[..., Any]], work: Callable[..., Any]
+) -> Handler:
     @functools.wraps(work)
     def handle(call: Call[Any, Any], **flags: bool) -> Any:
-        return begin(call, lambda connection: work(call, connection, **flags))
+        return run_of(call)(lambda opened: work(call, opened, **flags))
 
     return handle
 

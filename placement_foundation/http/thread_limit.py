@@ -2,10 +2,9 @@
 
 import contextlib
 import importlib
-import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from placement_foundation import errors
 
@@ -49,62 +48,39 @@ def _count_of_mod_wsgi() -> int:
 
 
 class ThreadLimit:
-    """A number of threads that one kind of work may occupy at a time.
+    """A part of the threads that one kind of work may occupy at a time, at least one.
 
-    :param part: the limit is one such part of the threads of the process, and at least
-        one thread
-    :param most: the limit as a number instead
+    :param part: how many such parts the threads of the process have
     :param patience: how long to wait for one of these threads, in seconds, counted
         from when the work began that has been going on for longest: quick work waits
         for its turn, and nothing waits for work that hangs
     """
 
-    def __init__(
-        self, part: int, most: int | None = None, patience: float = 0.0
-    ) -> None:
+    def __init__(self, part: int, patience: float) -> None:
         self._part = part
-        self._most = most
         self._patience = patience
         self._changed = threading.Condition()
-        self._numbers = itertools.count()
-        # When each piece of work began, by number, oldest first.
-        self._began: dict[int, float] = {}
-
-    @property
-    def most(self) -> int:
-        """How many threads it has."""
-        return self._most or max(1, count_threads() // self._part)
-
-    def take(self, complaint: str) -> Callable[[], None]:
-        """Occupy a thread; return what ends that, however often it is called.
-
-        :param complaint: what to say if no thread is left
-        :raises Busy: all of them are occupied
-        """
-        with self._changed:
-            while len(self._began) >= self.most:
-                oldest = next(iter(self._began.values()))
-                left = oldest + self._patience - time.monotonic()
-                if left <= 0:
-                    raise errors.Busy(complaint)
-                self._changed.wait(left)
-            number = next(self._numbers)
-            self._began[number] = time.monotonic()
-        return lambda: self._release(number)
+        # When each piece of work began, oldest first.
+        self._began: list[float] = []
 
     @contextlib.contextmanager
     def turn(self, complaint: str) -> Iterator[None]:
         """Occupy a thread while the context is open.
 
+        :param complaint: what to say if no thread is left
         :raises Busy: all of them are occupied
         """
-        release = self.take(complaint)
+        with self._changed:
+            while len(self._began) >= max(1, count_threads() // self._part):
+                left = self._began[0] + self._patience - time.monotonic()
+                if left <= 0:
+                    raise errors.Busy(complaint)
+                self._changed.wait(left)
+            began = time.monotonic()
+            self._began.append(began)
         try:
             yield
         finally:
-            release()
-
-    def _release(self, number: int) -> None:
-        with self._changed:
-            self._began.pop(number, None)
-            self._changed.notify()
+            with self._changed:
+                self._began.remove(began)
+                self._changed.notify()

@@ -12,7 +12,6 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -22,7 +21,6 @@ from placement_foundation.observing import telemetry
 from placement_foundation.observing.telemetry import Kind, Measure
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
 LOG = log.getLogger(__name__)
@@ -165,38 +163,16 @@ def watch_connections(engine: sa.Engine) -> None:
         sa.event.listen(engine, event, lambda *_, record=record: record())
 
 
-class _Shared:
-    """Collects the numbers of all processes."""
-
-    def collect(self) -> Iterable["Metric"]:
-        """Return the metrics, summed."""
-        from prometheus_client.multiprocess import MultiProcessCollector
-
-        files = filter(_has_begun, Path(directory()).glob("*.db"))
-        metrics: Iterable[Metric] = MultiProcessCollector.merge(map(str, files))  # type: ignore[no-untyped-call]
-        return metrics
-
-
-def _has_begun(file: Path) -> bool:
-    """Return whether a file has numbers.
-
-    It is empty for a moment when a process makes it, and for good if the process ends
-    in that moment; it is gone when a process is forgotten.
-    """
-    try:
-        return file.stat().st_size > 0
-    except FileNotFoundError:
-        return False
-
-
 def render(more: Iterable["Collector"] = ()) -> bytes:
     """Return all metrics as Prometheus reads them.
 
     :param more: collectors of metrics that are computed when asked for
     """
     import prometheus_client
+    from prometheus_client.multiprocess import MultiProcessCollector
 
     registry = prometheus_client.CollectorRegistry()
-    for collector in (_Shared(), *more):
+    MultiProcessCollector(registry, directory())  # type: ignore[no-untyped-call]
+    for collector in more:
         registry.register(collector)
     return prometheus_client.generate_latest(registry)

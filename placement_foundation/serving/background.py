@@ -28,7 +28,7 @@ class Chore(NamedTuple):
     """
 
     name: str
-    work: Callable[[], None]
+    work: Callable[[], object]
     every: float
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from oslo_utils import strutils, uuidutils
 
 from placement_foundation.http.query_string import Pairs
-from placement_foundation.http.version import ByVersion
+from placement_foundation.http.version import ByVersion, Version
 from placement_nodes import errors, version
 from placement_nodes.objects import trait
 from placement_nodes.objects.node import canonical_uuid
@@ -31,18 +31,6 @@ class Listing:
     def after(self, marker: str) -> dict[str, str]:
         """Return the query for the nodes after a given one."""
         return {**self.given, "limit": str(self.page.limit), "marker": marker}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Grammar:
-    """The grammar of the query of a list.
-
-    ``fields`` are those that may be requested, ``filters`` the parsers of the values of
-    each filter.
-    """
-
-    fields: frozenset[str]
-    filters: Mapping[str, Callable[[str, str], Any]]
 
 
 def _text(name: str, value: str) -> str:
@@ -68,70 +56,62 @@ def _traits(name: str, value: str) -> frozenset[str]:
     return names
 
 
-V1_1 = Grammar(
-    frozenset(field.ALL_FIELDS) - frozenset(field.SINCE),
-    {
-        "instance_uuid": _uuid,
-        "associated": _boolean,
-        "maintenance": _boolean,
-        "provision_state": _text,
-        "driver": _text,
-    },
-)
-V1_21 = Grammar(
-    V1_1.fields | {"resource_class"}, {**V1_1.filters, "resource_class": _text}
-)
-V1_37 = Grammar(
-    V1_21.fields | {"traits"},
-    {
-        **V1_21.filters,
-        **dict.fromkeys(
-            ("traits", "traits-any", "not-traits", "not-traits-any"), _traits
-        ),
-    },
-)
-GRAMMAR = {
-    version.MINIMUM: V1_1,
-    version.RESOURCE_CLASS: V1_21,
-    version.TRAITS: V1_37,
+TRAIT_FILTERS = ("traits", "traits-any", "not-traits", "not-traits-any")
+# The parser of the values of each filter.
+FILTERS: Mapping[str, Callable[[str, str], Any]] = {
+    "instance_uuid": _uuid,
+    "associated": _boolean,
+    "maintenance": _boolean,
+    "provision_state": _text,
+    "driver": _text,
+    "resource_class": _text,
+    **dict.fromkeys(TRAIT_FILTERS, _traits),
+}
+# The filters that came with a later microversion.
+SINCE = {
+    "resource_class": version.RESOURCE_CLASS,
+    **dict.fromkeys(TRAIT_FILTERS, version.TRAITS),
 }
 PAGING = ("limit", "marker", "sort_key", "sort_dir")
 
 
-def parse_list(pairs: Pairs, grammar: Grammar) -> Listing:
+def parse_list(pairs: Pairs, at: Version) -> Listing:
     """Return which nodes to list.
 
     :raises BadRequest: a parameter is unknown or malformed
     :raises NotAcceptable: a field does not exist at this microversion
     """
-    given = _once(pairs, {"fields", *PAGING, *grammar.filters})
-    return _listing(given, grammar)
+    given = _once(pairs, {"fields", *PAGING, *_filters(at)})
+    return _listing(given, at)
 
 
-def parse_whole_list(pairs: Pairs, grammar: Grammar) -> Listing:
+def parse_whole_list(pairs: Pairs, at: Version) -> Listing:
     """Return which nodes to list in full: there is no ``fields``.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    return _listing(_once(pairs, {*PAGING, *grammar.filters}), grammar)
+    return _listing(_once(pairs, {*PAGING, *_filters(at)}), at)
 
 
-def parse_fields(pairs: Pairs, grammar: Grammar) -> Sequence[str] | None:
+def parse_fields(pairs: Pairs, at: Version) -> Sequence[str] | None:
     """Return which fields of a node to show; None means all.
 
     :raises BadRequest: a parameter or a field is unknown
     :raises NotAcceptable: a field does not exist at this microversion
     """
-    return _fields(_once(pairs, {"fields"}), grammar)
+    return _fields(_once(pairs, {"fields"}), at)
 
 
 def by_version(
     parse: Callable[..., Any],
 ) -> ByVersion[Callable[[Pairs], Any]]:
-    """Return a parser for each microversion, with the grammar of that version."""
-    return ByVersion(
-        {since: partial(parse, grammar=grammar) for since, grammar in GRAMMAR.items()}
-    )
+    """Return a parser for each microversion that changed the grammar."""
+    changes = (version.MINIMUM, version.RESOURCE_CLASS, version.TRAITS)
+    return ByVersion({since: partial(parse, at=Version(*since)) for since in changes})
+
+
+def _filters(at: Version) -> list[str]:
+    return [name for name in FILTERS if at >= SINCE.get(name, version.MINIMUM)]
 
 
 def _once(pairs: Pairs, known: Collection[str]) -> dict[str, str]:
@@ -149,23 +129,23 @@ def _once(pairs: Pairs, known: Collection[str]) -> dict[str, str]:
     return given
 
 
-def _listing(given: dict[str, str], grammar: Grammar) -> Listing:
+def _listing(given: dict[str, str], at: Version) -> Listing:
     filters = {
         name.replace("-", "_"): parse(name, given[name])
-        for name, parse in grammar.filters.items()
+        for name, parse in FILTERS.items()
         if name in given
     }
-    return Listing(Filters(**filters), _page(given), _fields(given, grammar), given)
+    return Listing(Filters(**filters), _page(given), _fields(given, at), given)
 
 
-def _fields(given: Mapping[str, str], grammar: Grammar) -> Sequence[str] | None:
+def _fields(given: Mapping[str, str], at: Version) -> Sequence[str] | None:
     if "fields" not in given:
         return None
     names = list(dict.fromkeys(given["fields"].split(",")))
     unknown = [name for name in names if name not in field.ALL_FIELDS]
     if unknown:
         raise errors.BadRequest(f'Field(s) "{", ".join(unknown)}" are not valid')
-    if not grammar.fields >= set(names):
+    if not all(field.is_known(name, at) for name in names):
         raise errors.NotAcceptable("")
     return names if "links" in names else [*names, "links"]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement_foundation.observing.progress import SILENT, Progress
-from placement_reservations import capacity, plan, state
+from placement_reservations import capacity, state
 from placement_reservations.blazar import judging
 from placement_reservations.blazar.judging import Refusal
 from placement_reservations.blazar.reading import Row, Source
@@ -159,7 +159,7 @@ def _host(source: Source, row: Row, number: int) -> Host:
         if each["computehost_id"] == row["id"]
     }
     times = row["created_at"], row["updated_at"]
-    return Host(number, details, row["reservable"], capabilities, *times)
+    return Host(number, details, capabilities, *times)
 
 
 def _lease(source: Source, row: Row) -> Lease:
@@ -274,7 +274,7 @@ def store(
             if each.status == state.ReservationStatus.PENDING:
                 debts.insert(connection, [Debt(leases.subject(lease.id), each.id)])
             if with_flavors and each.status != state.ReservationStatus.DELETED:
-                flavors.put(connection, plan.flavor_of(each))
+                flavors.put(connection, flavors.flavor_of(each))
                 if each.status == state.ReservationStatus.ACTIVE:
                     flavors.set_project(connection, each.id, lease.project_id)
         progress.advance()

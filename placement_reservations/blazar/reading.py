@@ -10,53 +10,22 @@ import sqlalchemy as sa
 # A row: values keyed by the name of the column.
 Row: TypeAlias = Mapping[str, Any]
 
-TIMES = {"created_at": sa.DateTime, "updated_at": sa.DateTime}
-# What is read of each table, by column.
-COLUMNS: dict[str, dict[str, type[sa.types.TypeEngine[Any]]]] = {
-    "computehosts": {
-        **dict.fromkeys(
-            ("id", "hypervisor_hostname", "service_name", "cpu_info"), sa.String
-        ),
-        **dict.fromkeys(("hypervisor_type", "availability_zone"), sa.String),
-        **dict.fromkeys(("vcpus", "memory_mb", "local_gb"), sa.Integer),
-        "hypervisor_version": sa.Integer,
-        "reservable": sa.Boolean,
-        **TIMES,
-    },
-    "resource_properties": {
-        **dict.fromkeys(("id", "resource_type", "property_name"), sa.String),
-        "private": sa.Boolean,
-    },
-    "computehost_extra_capabilities": dict.fromkeys(
-        ("id", "computehost_id", "property_id", "capability_value"), sa.String
-    ),
-    "leases": {
-        **dict.fromkeys(("id", "name", "user_id", "project_id", "status"), sa.String),
-        **dict.fromkeys(("start_date", "end_date"), sa.DateTime),
-        **TIMES,
-    },
-    "reservations": {
-        **dict.fromkeys(("id", "lease_id", "resource_id"), sa.String),
-        **dict.fromkeys(("resource_type", "status"), sa.String),
-        **dict.fromkeys(("missing_resources", "resources_changed"), sa.Boolean),
-        **TIMES,
-    },
-    "instance_reservations": {
-        **dict.fromkeys(("id", "reservation_id", "flavor_id"), sa.String),
-        **dict.fromkeys(("resource_properties", "server_group_id"), sa.String),
-        **dict.fromkeys(("vcpus", "memory_mb", "disk_gb", "amount"), sa.Integer),
-        "aggregate_id": sa.Integer,
-        "affinity": sa.Boolean,
-    },
-    "events": {
-        **dict.fromkeys(("id", "lease_id", "event_type", "status"), sa.String),
-        "time": sa.DateTime,
-        **TIMES,
-    },
-    "computehost_allocations": dict.fromkeys(
-        ("id", "compute_host_id", "reservation_id"), sa.String
-    ),
-    "floatingips": {"id": sa.String},
+# What is read of each table: the names of its columns.
+COLUMNS = {
+    "computehosts": "id hypervisor_hostname service_name cpu_info hypervisor_type "
+    "hypervisor_version availability_zone vcpus memory_mb local_gb reservable "
+    "created_at updated_at",
+    "resource_properties": "id property_name private",
+    "computehost_extra_capabilities": "id computehost_id property_id capability_value",
+    "leases": "id name user_id project_id status start_date end_date "
+    "created_at updated_at",
+    "reservations": "id lease_id resource_id resource_type status missing_resources "
+    "resources_changed created_at updated_at",
+    "instance_reservations": "id reservation_id flavor_id resource_properties "
+    "server_group_id vcpus memory_mb disk_gb amount aggregate_id affinity",
+    "events": "id lease_id event_type status time created_at updated_at",
+    "computehost_allocations": "id compute_host_id reservation_id",
+    "floatingips": "id",
 }
 
 
@@ -91,9 +60,8 @@ def read(connection: sa.Connection) -> Source:
 
     :raises NotBlazar: a table or a column is missing
     """
-    _check(connection)
-    capabilities = _read(connection, "computehost_extra_capabilities")
     properties = {row["id"]: row for row in _read(connection, "resource_properties")}
+    capabilities = _read(connection, "computehost_extra_capabilities")
     slots: dict[str, Counter[str]] = {}
     for row in _read(connection, "computehost_allocations"):
         there = slots.setdefault(row["reservation_id"], Counter())
@@ -120,29 +88,24 @@ def read(connection: sa.Connection) -> Source:
     )
 
 
-def _check(connection: sa.Connection) -> None:
-    inspector = sa.inspect(connection)
-    tables = set(inspector.get_table_names())
-    for table, columns in COLUMNS.items():
-        if table not in tables:
-            raise NotBlazar(f"it has no table {table}, which Blazar has")
-        there = {column["name"] for column in inspector.get_columns(table)}
-        for column in columns:
-            if column not in there:
-                raise NotBlazar(
-                    f"its table {table} has no column {column}: migrate it first, with "
-                    "blazar-db-manage upgrade head"
-                )
-
-
 def _read(connection: sa.Connection, name: str) -> list[Row]:
     """Return the rows of a table, the oldest first where times are read."""
-    columns = [sa.column(key, kind()) for key, kind in COLUMNS[name].items()]
-    table = sa.table(name, *columns)
-    order = [column for column in columns if column.name in ("created_at", "id")]
-    query = sa.select(*columns).select_from(table)
-    rows = connection.execute(query.order_by(*reversed(order))).mappings()
-    return [dict(row) for row in rows]
+    try:
+        table = sa.Table(
+            name, sa.MetaData(), autoload_with=connection, resolve_fks=False
+        )
+    except sa.exc.NoSuchTableError as exc:
+        raise NotBlazar(f"it has no table {name}, which Blazar has") from exc
+    names = COLUMNS[name].split()
+    for column in names:
+        if column not in table.c:
+            raise NotBlazar(
+                f"its table {name} has no column {column}: migrate it first, with "
+                "blazar-db-manage upgrade head"
+            )
+    order = [table.c[column] for column in ("created_at", "id") if column in names]
+    query = sa.select(*(table.c[column] for column in names)).order_by(*order)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _by(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:

@@ -56,7 +56,7 @@ def add(commands: Any, of: Program) -> None:
 def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
     program.prepare_database(of, config)
     try:
-        with progress.shown(of.name) as bar:
+        with progress.shown() as bar:
             bar.begin("reading Blazar's database")
             source = _read(asked.from_blazar)
             load = _carry(config, source, asked.skip, write=asked.write, bar=bar)

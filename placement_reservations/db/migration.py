@@ -2,4 +2,4 @@
 
 from placement_foundation.database.migration import History
 
-SCHEMA = History("placement_reservations.db:alembic", head="1d8f36c0a7b5")
+SCHEMA = History("placement_reservations.db:alembic", head="83b6d20f5ea1")

@@ -5,6 +5,7 @@ automatically.
 """
 
 import datetime
+import enum
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from sqlalchemy import orm
 
 from placement_foundation.clock import utc_now
 from placement_foundation.database import column
+from placement_reservations import state
 
 MOMENT = column.moment()
 # The id of a lease, and of anything that belongs to one.
@@ -21,6 +23,11 @@ NAME = column.word(LONGEST_NAME)
 
 
 CHARSET = {"mysql_charset": "utf8mb4"}
+
+
+def one_of(kind: type[enum.StrEnum], length: int = 16) -> sa.Enum:
+    """Return the type of a column that has one of some words."""
+    return sa.Enum(kind, native_enum=False, length=length, values_callable=list)
 
 
 class Base(orm.DeclarativeBase):
@@ -48,7 +55,7 @@ class Lease(Base):
     project_id: orm.Mapped[str] = orm.mapped_column(NAME)
     start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
     end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    status: orm.Mapped[state.LeaseStatus] = orm.mapped_column(one_of(state.LeaseStatus))
     status_reason: orm.Mapped[str | None] = orm.mapped_column(column.text())
 
 
@@ -68,7 +75,9 @@ class Reservation(Base):
     position: orm.Mapped[int]
     resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(66))
     resource_id: orm.Mapped[str] = orm.mapped_column(UUID)
-    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    status: orm.Mapped[state.ReservationStatus] = orm.mapped_column(
+        one_of(state.ReservationStatus)
+    )
     resources_changed: orm.Mapped[bool]
     lacks: orm.Mapped[str | None] = orm.mapped_column(column.text())
 
@@ -111,9 +120,11 @@ class Event(Base):
     lease_id: orm.Mapped[str] = orm.mapped_column(
         UUID, sa.ForeignKey("leases.id", ondelete="CASCADE")
     )
-    event_type: orm.Mapped[str] = orm.mapped_column(sa.String(66))
+    event_type: orm.Mapped[state.EventType] = orm.mapped_column(
+        one_of(state.EventType, 66)
+    )
     time: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    status: orm.Mapped[state.EventStatus] = orm.mapped_column(one_of(state.EventStatus))
 
 
 class ComputeHost(Base):
@@ -243,17 +254,6 @@ class Claim(Base):
     operation: orm.Mapped[str] = orm.mapped_column(sa.String(16))
     document: orm.Mapped[str] = orm.mapped_column(sa.Text)
     expires_at: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-
-
-class Watch(Base):
-    """Who checks all hosts until when, and what was found last: one row."""
-
-    __tablename__ = "watches"
-
-    subject: orm.Mapped[str] = orm.mapped_column(NAME, primary_key=True)
-    holder: orm.Mapped[str] = orm.mapped_column(UUID)
-    next_at: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    slots_overused: orm.Mapped[int]
 
 
 class Debt(Base):

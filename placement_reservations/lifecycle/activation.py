@@ -1,14 +1,13 @@
 """Start of leases: reservation providers get the slots, and the project gets access."""
 
-import datetime
 from collections.abc import Mapping
 
 import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation.observing import telemetry
-from placement_reservations import measure, plan, state
-from placement_reservations.lifecycle import execution
+from placement_reservations import measure, state
+from placement_reservations.lifecycle import execution, plan
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -16,17 +15,12 @@ from placement_reservations.store import event as events
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from placement_reservations.store.claim import Claim
-from placement_reservations.store.lease import Event, Lease
+from placement_reservations.store.lease import Event
 from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
 
 OPERATION = "start"
-# The pause before the second attempt, in seconds; twice as long before each further
-# one, up to the longest.
-FIRST_PAUSE, LONGEST_PAUSE = 5, 60
-
-TROUBLES = (*execution.FAILURES, execution.StillInUse)
 
 
 def start(world: World, event: Event) -> None:
@@ -47,16 +41,16 @@ def start(world: World, event: Event) -> None:
 def proceed(world: World, claim: Claim) -> None:
     """Continue the start of a lease, which is claimed for that.
 
-    What may pass is tried again until the lease ends.
+    What may pass is tried again by each turn until the lease ends.
     """
     lease_id = leases.id_of(claim.subject)
     lease = world.database.read(lambda connection: leases.get(connection, lease_id))
     try:
         steps = world.database.read(lambda connection: _plan(connection, lease_id))
         execution.run(world, claim, steps)
-    except TROUBLES as exc:
+    except execution.FAILURES as exc:
         if execution.may_pass(exc) and world.clock.now() < lease.interval.end:
-            _put_off(world, claim, lease, exc)
+            _put_off(world, claim, exc)
         else:
             _give_up(world, claim, execution.describe(exc))
     else:
@@ -110,25 +104,15 @@ def _close(
     events.close(connection, claim.document["event"], event, world.clock.now())
 
 
-def _put_off(world: World, claim: Claim, lease: Lease, exc: Exception) -> None:
-    """Let any process try again, after a pause."""
+def _put_off(world: World, claim: Claim, exc: Exception) -> None:
+    """Let any process try again."""
+    lease_id, reason = leases.id_of(claim.subject), execution.describe(exc)
+    LOG.warning("lease %s did not start, and will be tried again: %s", lease_id, reason)
     now = world.clock.now()
-    attempts = claim.document.get("attempts", 0) + 1
-    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempts - 1, 10))
-    again = min(now + datetime.timedelta(seconds=pause), lease.interval.end)
-    reason = execution.describe(exc)
-    LOG.warning(
-        "lease %s did not start at attempt %s, the next one is at %s: %s",
-        lease.id,
-        attempts,
-        again,
-        reason,
-    )
-    later = claims.put_off(claim, again, attempts=attempts)
 
     def work(connection: sa.Connection) -> None:
-        claims.wait(connection, later, now)
-        leases.set_trouble(connection, lease.id, reason)
+        claims.wait(connection, claim, now)
+        leases.set_trouble(connection, lease_id, reason)
 
     world.database.write(work)
     _count("put_off")

@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation import errors
-from placement_reservations import clock, plan, requirement, state
-from placement_reservations.capacity import Interval, NotEnough
+from placement_reservations import clock, requirement, state
+from placement_reservations.capacity import RESOURCES, Interval, NotEnough
 from placement_reservations.lifecycle import (
     activation,
     execution,
     notice,
+    plan,
     selection,
     settlement,
     sighting,
@@ -48,16 +49,8 @@ class WishChange:
 
     def of(self, wish: Wish) -> Wish:
         """Return a wish with the changes applied."""
-        sizes = {
-            name: self.members[name]
-            for name in ("vcpus", "memory_mb", "disk_gb")
-            if name in self.members
-        }
-        others = {
-            name: self.members[name]
-            for name in ("amount", "affinity", "resource_properties")
-            if name in self.members
-        }
+        sizes = {name: self.members[name] for name in RESOURCES if name in self.members}
+        others = {name: self.members[name] for name in self.members.keys() - sizes}
         size = dataclasses.replace(wish.size, **sizes)  # type: ignore[arg-type]
         return dataclasses.replace(wish, size=size, **others)  # type: ignore[arg-type]
 
@@ -114,7 +107,7 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
     )
     try:
         execution.run(world, claim, steps)
-    except (*execution.FAILURES, execution.StillInUse) as exc:
+    except execution.FAILURES as exc:
         LOG.warning("lease %s is not changed: %s", lease_id, exc)
         undo(world, claim)
         raise execution.unavailable(exc) from exc
@@ -332,7 +325,7 @@ def _want(
         if wish.size == old[reservation.id]:
             return []
         debts.insert(connection, [Debt(subject, reservation.id)])
-        return [plan.MakeFlavor(plan.flavor_of(reservation))]
+        return [plan.make_flavor(reservation)]
     if reservation.status != state.ReservationStatus.ACTIVE:
         return []
     after = activation.count_by_name(connection, reservation.id, wanted=True)

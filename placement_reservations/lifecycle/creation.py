@@ -9,11 +9,12 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation import errors
-from placement_reservations import plan, state
+from placement_reservations import state
 from placement_reservations.capacity import Interval, NotEnough
 from placement_reservations.lifecycle import (
     execution,
     opening,
+    plan,
     selection,
     settlement,
     sighting,
@@ -71,7 +72,7 @@ def create(world: World, order: Order) -> str:
     steps = [step for each in lease.reservations for step in plan.creation(each)]
     try:
         execution.run(world, claim, steps)
-    except (*execution.FAILURES, execution.StillInUse) as exc:
+    except execution.FAILURES as exc:
         LOG.warning("lease %s is not created: %s", lease.id, exc)
         undo(world, claim, lease.id)
         raise execution.unavailable(exc) from exc

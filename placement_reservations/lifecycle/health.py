@@ -25,27 +25,37 @@ LOG = log.getLogger(__name__)
 
 
 def watch(world: World, between: Callable[[], None] = lambda: None) -> int | None:
-    """Check all hosts, and repair the promises on them.
+    """Check all hosts, and repair the promises on them, here and in Placement.
 
-    A host that cannot be checked is assumed to be unchanged.
+    A host that cannot be checked is assumed to be unchanged. A lease is degraded while
+    it cannot be repaired, and while more servers use it than were promised.
 
     :param between: called before each host, as all of them may take long
     :returns: how many servers use more than was promised; None if no host could be
         checked at all
     """
     known = world.database.read(hosts.list_hosts)
+    promises = world.database.read(
+        lambda connection: inspection.list_promises(connection, world)
+    )
     pool = _look_at_pool(world)
-    seen = {}
+    seen: dict[int, Details] = {}
+    overused = 0
+    reasons: dict[str, str | None] = {}
     for host in known:
         between()
         try:
+            there = promises.get(host.name, ())
+            for lease_id, more, reason in inspection.inspect(world, host.name, there):
+                overused += more
+                reasons[lease_id] = reason or reasons.get(lease_id)
             found = world.compute.find_host(host.name)
         except execution.FAILURES as exc:
             LOG.warning("host %s cannot be checked: %s", host.name, exc)
             continue
         seen[host.id] = found or dataclasses.replace(host.details, available=False)
     world.database.write(lambda connection: _put_right(connection, world, seen, pool))
-    overused = inspection.inspect(world, between)
+    world.database.write(lambda connection: inspection.record(connection, reasons))
     return overused if seen or not known else None
 
 
@@ -107,9 +117,10 @@ def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None
         if each.status != state.ReservationStatus.DELETED
     }
     known = hosts.list_hosts(connection)
-    lacking = _displaced(connection, world, known, concerned)
+    every = allocations.list_every(connection, world.rules.cleaning, now)
+    lacking = _displaced(world, known, every, concerned)
     targets = [host for host in known if host.id in seen]
-    moves = _Moves(connection, world, targets, lacking)
+    moves = _Moves(connection, world, targets, every, lacking)
     for lease, reservation in concerned.values():
         lack = lacking.get(reservation.id)
         if lack and moves.move(lease, reservation):
@@ -128,9 +139,9 @@ class Lack:
 
 
 def _displaced(
-    connection: sa.Connection,
     world: World,
     known: Sequence[Host],
+    every: Sequence[Holding],
     concerned: Mapping[str, tuple[Lease, Reservation]],
 ) -> dict[str, dict[int, Lack]]:
     """Return the slots that hosts cannot keep: by host, by reservation."""
@@ -141,11 +152,13 @@ def _displaced(
         pending = reservation is not None and reservation.status == "pending"
         return pending, holding.interval.start
 
-    held: dict[int, list[Holding]] = {}
-    for each in allocations.list_all(connection, now):
-        # What is over, but could not be ended, takes room from others.
-        if each.reservation_id in concerned or each.interval.end > now:
-            held.setdefault(each.host_id, []).append(each)
+    # What is over, but could not be ended, takes room from others.
+    held = capacity.by_host(
+        each
+        for each in every
+        if (each.reservation_id in concerned or each.interval.end > now)
+        and not each.wanted
+    )
     lacking: dict[str, dict[int, Lack]] = {}
     for host in known:
         there = sorted(held.get(host.id, ()), key=importance)
@@ -199,6 +212,7 @@ class _Moves:
         connection: sa.Connection,
         world: World,
         known: Sequence[Host],
+        every: Sequence[Holding],
         lacking: Mapping[str, Mapping[int, Lack]],
     ) -> None:
         self._connection = connection
@@ -206,12 +220,8 @@ class _Moves:
         self._hosts = known
         self._lacking = lacking
         self._holdings: dict[str, list[Holding]] = {}
-        if lacking:
-            every = allocations.list_every(
-                connection, world.rules.cleaning, world.clock.now()
-            )
-            for held in every:
-                self._holdings.setdefault(held.reservation_id, []).append(held)
+        for held in every:
+            self._holdings.setdefault(held.reservation_id, []).append(held)
 
     def move(self, lease: Lease, reservation: Reservation) -> bool:
         """Replace displaced slots of a reservation; return whether that worked."""

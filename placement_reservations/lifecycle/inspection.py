@@ -1,18 +1,15 @@
 """Active leases: what Placement has for them, compared with what was promised."""
 
 import dataclasses
-import datetime
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_clients.errors import NotFound
 from placement_clients.record import INVENTORIES, Inventory
 from placement_foundation.observing import telemetry
 from placement_reservations import measure, provider, state
-from placement_reservations.lifecycle import execution, settlement
+from placement_reservations.lifecycle import settlement
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -34,82 +31,14 @@ class Promise:
     total: int
 
     @property
-    def resource_class(self) -> str:
-        """Return the resource class of the slots."""
-        return leases.resource_class_of(self.reservation_id)
-
-    @property
     def debt(self) -> Debt:
         """Return where to look for them."""
         subject = leases.subject(self.lease_id)
         return Debt(subject, self.reservation_id, self.host)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Found:
-    """What a reservation provider has: nothing at all if it is not there."""
-
-    is_there: bool = False
-    inventories: Mapping[str, Inventory] = dataclasses.field(default_factory=dict)
-    usages: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-    def fault(self, promise: Promise) -> str | None:
-        """Return what is wrong with the slots of a promise, if anything is."""
-        if not self.is_there:
-            return "no_provider"
-        there = self.inventories.get(promise.resource_class)
-        if there is None:
-            return "no_inventory"
-        wanted = provider.slots(promise.total)
-        return None if there == wanted else "wrong_inventory"
-
-    def excess(self, promise: Promise) -> int:
-        """Return how many servers use more than was promised."""
-        return max(0, self.usages.get(promise.resource_class, 0) - promise.total)
-
-
-def inspect(world: World, between: Callable[[], None] = lambda: None) -> int:
-    """Look at the slots of all active leases in Placement, and repair them.
-
-    A lease is degraded while it cannot be repaired, and while more servers use it than
-    were promised: these are left alone.
-
-    :param between: called before each host, as all of them may take long
-    :returns: how many servers use more than was promised
-    """
-    now = world.clock.now()
-    promises = world.database.read(lambda connection: _list_promises(connection, now))
-    excess: dict[str, str] = {}
-    seen: set[str] = set()
-    overused = 0
-    for host, there in _by_host(promises).items():
-        between()
-        try:
-            found = _look(world, host)
-        except execution.FAILURES as exc:
-            LOG.warning("the slots on host %s cannot be checked: %s", host, exc)
-            continue
-        for promise in there:
-            is_wrong = found.fault(promise) or found.excess(promise)
-            # It may have changed or ended since it was read.
-            if is_wrong and not world.database.read(partial(_stands, promise=promise)):
-                continue
-            seen.add(promise.lease_id)
-            _repair(world, promise, found.fault(promise))
-            more = found.excess(promise)
-            overused += more
-            if more:
-                reason = (
-                    f"{promise.total + more} servers use the {promise.total} slots of "
-                    f"reservation {promise.reservation_id} on host {host}."
-                )
-                LOG.warning("lease %s: %s", promise.lease_id, reason)
-                excess[promise.lease_id] = reason
-    world.database.write(lambda connection: _record(connection, seen, excess))
-    return overused
-
-
-def _list_promises(connection: sa.Connection, now: datetime.datetime) -> list[Promise]:
+def list_promises(connection: sa.Connection, world: World) -> dict[str, list[Promise]]:
+    """Return the slots of active leases on which nothing is at work, by host name."""
     names = hosts.names_by_id(connection)
     busy = claims.list_subjects(connection)
     active = {
@@ -119,59 +48,75 @@ def _list_promises(connection: sa.Connection, now: datetime.datetime) -> list[Pr
         for each in lease.reservations
         if each.status == state.ReservationStatus.ACTIVE
     }
-    return [
-        Promise(
-            names[held.host_id],
-            active[held.reservation_id],
-            held.reservation_id,
-            held.count,
-        )
-        for held in allocations.list_all(connection, now)
-        if held.reservation_id in active
-    ]
+    every = allocations.list_every(connection, world.rules.cleaning, world.clock.now())
+    promises: dict[str, list[Promise]] = {}
+    for held in every:
+        if held.reservation_id in active and not held.wanted:
+            host, lease_id = names[held.host_id], active[held.reservation_id]
+            promise = Promise(host, lease_id, held.reservation_id, held.count)
+            promises.setdefault(host, []).append(promise)
+    return promises
 
 
-def _stands(connection: sa.Connection, promise: Promise) -> bool:
-    """Return whether a promise is what it was, and nobody is at work on its lease."""
-    host = hosts.find_by_name(connection, promise.host)
-    lease = leases.find(connection, promise.lease_id)
-    if (
-        host is None
-        or lease is None
-        or lease.status is not state.LeaseStatus.ACTIVE
-        or claims.find(connection, leases.subject(lease.id))
-    ):
-        return False
-    slots = allocations.count_by_host(connection, promise.reservation_id)
-    return slots.get(host.id) == promise.total and any(
-        each.id == promise.reservation_id
-        and each.status is state.ReservationStatus.ACTIVE
-        for each in lease.reservations
-    )
+def inspect(
+    world: World, host: str, promises: Sequence[Promise]
+) -> Iterator[tuple[str, int, str | None]]:
+    """Look at the slots of active leases on a host in Placement, and repair them.
 
+    More servers than were promised are left alone.
 
-def _by_host(promises: Iterable[Promise]) -> dict[str, list[Promise]]:
-    found: dict[str, list[Promise]] = {}
-    for promise in promises:
-        found.setdefault(promise.host, []).append(promise)
-    return found
-
-
-def _look(world: World, host: str) -> Found:
-    child = provider.find(world.placement, host)
-    if child is None:
-        return Found()
-    try:
-        known = world.placement.get_part(child.uuid, INVENTORIES)
-        usages = provider.get_usages(world.placement, child)
-    except NotFound:
-        return Found()
-    return Found(True, known.value, usages)
-
-
-def _repair(world: World, promise: Promise, fault: str | None) -> None:
-    if fault is None:
+    :returns: for each promise that stands, the id of its lease, how many servers use
+        more than was promised, and that in a sentence
+    """
+    if not promises:
         return
+    inventories, usages = _look(world, host)
+    for promise in promises:
+        resource_class = leases.resource_class_of(promise.reservation_id)
+        fault = _fault(inventories, resource_class, promise.total)
+        more = max(0, usages.get(resource_class, 0) - promise.total)
+        # It may have changed or ended since it was read.
+        if (fault or more) and promise not in world.database.read(
+            lambda connection: list_promises(connection, world)
+        ).get(host, ()):
+            continue
+        if fault:
+            _repair(world, promise, fault)
+        reason = None
+        if more:
+            reason = (
+                f"{promise.total + more} servers use the {promise.total} slots of "
+                f"reservation {promise.reservation_id} on host {host}."
+            )
+            LOG.warning("lease %s: %s", promise.lease_id, reason)
+        yield promise.lease_id, more, reason
+
+
+def _look(
+    world: World, host: str
+) -> tuple[Mapping[str, Inventory] | None, Mapping[str, int]]:
+    """Return what a reservation provider has: None if it is not there, and is used."""
+    child = provider.find(world.placement, host)
+    with provider.MayBeGone():
+        if child:
+            usages = provider.get_usages(world.placement, child)
+            return world.placement.get_part(child.uuid, INVENTORIES).value, usages
+    return None, {}
+
+
+def _fault(
+    inventories: Mapping[str, Inventory] | None, resource_class: str, total: int
+) -> str | None:
+    """Return what is wrong with some slots, if anything is."""
+    if inventories is None:
+        return "no_provider"
+    if resource_class not in inventories:
+        return "no_inventory"
+    wanted = provider.slots(total)
+    return None if inventories[resource_class] == wanted else "wrong_inventory"
+
+
+def _repair(world: World, promise: Promise, fault: str) -> None:
     LOG.warning(
         "lease %s: host %s has %s for reservation %s",
         promise.lease_id,
@@ -192,13 +137,11 @@ def _repair(world: World, promise: Promise, fault: str | None) -> None:
     settlement.settle(world, promise.debt.subject)
 
 
-def _record(
-    connection: sa.Connection, seen: Iterable[str], excess: Mapping[str, str]
-) -> None:
+def record(connection: sa.Connection, reasons: Mapping[str, str | None]) -> None:
+    """Store of leases that more servers use them than were promised, or no more do."""
     owing = set(debts.list_subjects(connection))
     known = leases.list_troubles(connection, state.LeaseStatus.ACTIVE)
-    for lease_id in sorted(seen):
-        reason = excess.get(lease_id)
+    for lease_id, reason in sorted(reasons.items()):
         if leases.subject(lease_id) in owing or known.get(lease_id) == reason:
             continue
         leases.set_trouble(connection, lease_id, reason, state.LeaseStatus.ACTIVE)

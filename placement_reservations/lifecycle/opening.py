@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
@@ -90,49 +90,6 @@ class Room:
         return sorted(changes.items(), key=lambda change: change[0])
 
 
-class Rooms:
-    """How many slots of one reservation each host has room for, as time goes on."""
-
-    def __init__(
-        self,
-        room: Room,
-        held: Mapping[int, Sequence[Holding]],
-        reservation: Reservation,
-        required: Requirement,
-    ) -> None:
-        self._room = room
-        self._wish = reservation.wish
-        self._sizes = selection.suitable(room.hosts, required, self._wish.size)
-        self._held = held
-        self._counts: dict[int, int] = {}
-        # The hosts to be counted before the next question.
-        self._changed = set(self._sizes)
-
-    def change(self, host_ids: Iterable[int]) -> None:
-        """Note that what counts on some hosts has changed."""
-        self._changed.update(host_ids)
-
-    def are_enough(self, start: datetime.datetime) -> bool:
-        """Return whether the reservation fits by itself if it starts at a time.
-
-        Only hosts that have changed since the last question are counted again.
-        """
-        for host_id in self._changed & self._sizes.keys():
-            self._counts[host_id] = self._count(host_id, start)
-        self._changed.clear()
-        usable = selection.count_usable(self._counts.values(), self._wish)
-        return usable >= self._wish.amount
-
-    def _count(self, host_id: int, start: datetime.datetime) -> int:
-        return capacity.count_free(
-            self._sizes[host_id],
-            self._held.get(host_id, ()),
-            Interval(start, start + self._room.duration),
-            self._wish.size,
-            self._room.cleaning,
-        )
-
-
 def load(
     connection: sa.Connection,
     world: World,
@@ -170,13 +127,30 @@ def spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
     changes = room.list_changes(window)
     ends = [*(time for time, _ in changes[1:]), window.end + STEP]
     held = capacity.by_host(room.holdings)
-    parts = [Rooms(room, held, *wanted) for wanted in room.wanted]
+    # For each reservation, the room on suitable hosts, and the slots that they have for
+    # it alone. Only hosts on which something has changed are counted again.
+    parts = [
+        (
+            each.wish,
+            selection.suitable(room.hosts, required, each.wish.size),
+            dict[int, int](),
+        )
+        for each, required in room.wanted
+    ]
     most = max(1, MOST_CHANGES // len(parts))
     trials = 0
     for (time, host_ids), end in zip(changes[:most], ends, strict=False):
-        for part in parts:
-            part.change(host_ids)
-        is_free = all(part.are_enough(time) for part in parts)
+        interval = Interval(time, time + room.duration)
+        for wish, sizes, counts in parts:
+            for host_id in sizes.keys() & host_ids if counts else sizes:
+                there = held.get(host_id, ())
+                counts[host_id] = capacity.count_free(
+                    sizes[host_id], there, interval, wish.size, room.cleaning
+                )
+        is_free = all(
+            selection.count_usable(counts.values(), wish) >= wish.amount
+            for wish, _, counts in parts
+        )
         if is_free and len(parts) > 1:
             if trials == MOST_TRIALS:
                 return

@@ -44,8 +44,7 @@ def recover(world: World) -> None:
     for claim in world.database.read(
         lambda connection: claims.list_expired(connection, now, world.rules.claim)
     ):
-        if claim.is_due(now, activation.LONGEST_PAUSE):
-            _attempt(world, claim.subject, claim)
+        _attempt(world, claim.subject, claim)
     for subject in world.database.read(debts.list_subjects):
         _attempt(world, subject)
 

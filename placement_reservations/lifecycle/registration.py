@@ -9,8 +9,8 @@ from oslo_log import log
 
 from placement_clients.errors import Conflict
 from placement_foundation import errors
-from placement_reservations import plan, provider, requirement
-from placement_reservations.lifecycle import execution, settlement
+from placement_reservations import provider, requirement
+from placement_reservations.lifecycle import execution, plan, settlement
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -49,23 +49,18 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
     try:
         execution.run(world, claim, steps)
         execution.write(world, claim, complete)
-    except Conflict as exc:
-        undo_addition(world, claim)
-        raise errors.Conflict(
-            f"Conflict on creating resource provider {provider.name_of(name)}"
-        ) from exc
-    except provider.NoHost as exc:
-        undo_addition(world, claim)
-        raise _no_host(name) from exc
-    except (*execution.FAILURES, execution.StillInUse) as exc:
-        undo_addition(world, claim)
-        raise execution.unavailable(exc) from exc
-    except claims.Lost:
-        raise
-    except Exception:
-        # The tables did not take it. If they did after all, the claim is gone.
+    except Exception as exc:
+        # If the tables took it after all, the claim is gone.
         with contextlib.suppress(claims.Lost):
             undo_addition(world, claim)
+        if isinstance(exc, Conflict):
+            raise errors.Conflict(
+                f"Conflict on creating resource provider {provider.name_of(name)}"
+            ) from exc
+        if isinstance(exc, provider.NoHost):
+            raise _no_host(name) from exc
+        if isinstance(exc, execution.FAILURES):
+            raise execution.unavailable(exc) from exc
         raise
     return world.database.read(lambda connection: hosts.get_by_name(connection, name))
 
@@ -125,7 +120,7 @@ def remove(world: World, identifier: str) -> None:
     steps = plan.subtraction(host.name)
     try:
         execution.run(world, claim, steps)
-    except execution.StillInUse as exc:
+    except plan.StillInUse as exc:
         undo_removal(world, claim)
         raise errors.Conflict(f"Can't delete host {identifier}. {exc}") from exc
     except execution.FAILURES as exc:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from oslo_log import log
 
-from placement_reservations import plan, provider, state
-from placement_reservations.lifecycle import execution
+from placement_reservations import provider, state
+from placement_reservations.lifecycle import execution, plan
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -39,7 +39,7 @@ def proceed(world: World, claim: Claim) -> None:
     try:
         for step in steps:
             _pay_one(world, claim, step)
-    except (*execution.FAILURES, execution.StillInUse) as exc:
+    except execution.FAILURES as exc:
         reason = execution.describe(exc)
         LOG.warning("%s will be repaired later: %s", claim.subject, reason)
         execution.write(
@@ -116,15 +116,15 @@ def _inventory(
         total = counts.get(host.id, 0) if host else 0
     resource_class = leases.resource_class_of(debt.reservation_id or "")
     if total:
-        yield plan.CreateClass(resource_class)
-        yield plan.SetInventory(name, resource_class, total)
+        yield plan.create_class(resource_class)
+        yield plan.set_inventory(name, resource_class, total)
     else:
-        yield plan.RemoveInventory(name, resource_class)
+        yield plan.remove_inventory(name, resource_class)
 
 
 def _host(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
     name = debt.hypervisor_hostname or ""
     if hosts.find_by_name(connection, name):
-        yield from (plan.EnsureProvider(name), plan.JoinPool(name))
+        yield from plan.restoration(name)
     else:
         yield from plan.subtraction(name, debt.provider_uuid)

@@ -106,6 +106,6 @@ def _apply(connection: sa.Connection, seen: Mapping[int, Seen]) -> list[Host]:
             details = dataclasses.replace(found or host.details, available=available)
             if details != host.details:
                 hosts.update(connection, host.id, details)
-            host = dataclasses.replace(host, details=details, reservable=available)
+            host = dataclasses.replace(host, details=details)
         known.append(host)
     return known

@@ -7,8 +7,8 @@ from oslo_log import log
 
 from placement_foundation import errors
 from placement_foundation.observing import telemetry
-from placement_reservations import measure, plan, state
-from placement_reservations.lifecycle import activation, execution
+from placement_reservations import measure, state
+from placement_reservations.lifecycle import activation, execution, plan
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -24,8 +24,6 @@ END = "end"
 DELETE = "delete"
 # Seconds between two checks for remaining servers while a caller waits.
 LOOK_SECONDS = 1.0
-
-TROUBLES = (*execution.FAILURES, execution.StillInUse)
 
 
 def end(world: World, event: Event) -> None:
@@ -50,7 +48,7 @@ def proceed(world: World, claim: Claim) -> None:
     """
     try:
         _remove(world, claim)
-    except TROUBLES as exc:
+    except execution.FAILURES as exc:
         if _is_patient(world, claim):
             LOG.info("%s will be removed later: %s", claim.subject, exc)
             execution.let_go(world, claim)
@@ -76,7 +74,7 @@ def delete(world: World, lease_id: str) -> None:
     while True:
         try:
             _remove(world, claim)
-        except execution.StillInUse as exc:
+        except plan.StillInUse as exc:
             if not _is_patient(world, claim):
                 _fail(world, claim, exc)
                 raise errors.Conflict(f"Lease {lease_id} is in use: {exc}") from exc

@@ -9,14 +9,17 @@ from oslo_log import log
 
 from placement_foundation.observing import telemetry
 from placement_reservations import measure, state
-from placement_reservations.lifecycle import activation, health, recovery, termination
-from placement_reservations.lifecycle.watching import NO_GRACE, Shift
+from placement_reservations.lifecycle import (
+    activation,
+    health,
+    recovery,
+    termination,
+    watching,
+)
 from placement_reservations.store import claim as claims
 from placement_reservations.store import event as events
 from placement_reservations.store import lease as leases
-from placement_reservations.store import watch as watches
 from placement_reservations.store.lease import Event
-from placement_reservations.store.watch import Watch
 from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
@@ -32,13 +35,16 @@ class Loop:
         self._world = world
         self._pause = datetime.timedelta(seconds=PAUSE_SECONDS)
         self._turned = world.clock.now()
-        self._grace = NO_GRACE
+        self._grace = watching.NO_GRACE
 
     def turn(self) -> None:
         """Do all the work that is due now."""
         self._turned = self._world.clock.now()
         recovery.recover(self._world)
-        self._watch()
+        try:
+            self._watch()
+        except claims.Lost as exc:
+            LOG.info("the watch ends: %s", exc)
         self._run_events()
 
     def _run_events(self) -> None:
@@ -56,23 +62,26 @@ class Loop:
 
     def _watch(self) -> None:
         """Check the hosts, if it is time to, and no other process is at it."""
-        mine = Shift.begin(self._world, self._grace)
-        if not mine:
+        began = self._world.clock.now()
+        claim = watching.begin(self._world, self._grace)
+        if claim is None:
             return
 
         def between() -> None:
             self._meanwhile()
-            mine.go_on()
+            watching.go_on(self._world, claim)
 
         overused = None
         try:
             overused = health.watch(self._world, between)
+        except claims.Lost:
+            raise
         except Exception:
             # Leases start and end all the same.
             LOG.exception("hosts are not checked until the next watch")
         # Others may reach what does not answer here, so they go first the next time.
-        self._grace = self._pause if overused is None else NO_GRACE
-        mine.end(overused)
+        self._grace = self._pause if overused is None else watching.NO_GRACE
+        watching.end(self._world, claim, began, overused)
 
     def run(self, seconds: float, stop: threading.Event) -> None:
         """Take turns, some seconds apart, until it is stopped."""
@@ -89,14 +98,15 @@ def _report(world: World) -> None:
     """Report how things are, as every process finds them in the tables."""
     now = world.clock.now()
 
-    def read(connection: sa.Connection) -> tuple[int, int, Watch | None]:
-        due = events.list_due(connection, now)
-        return len(due), leases.count_degraded(connection), watches.find(connection)
+    def read(connection: sa.Connection) -> dict[telemetry.Measure, int]:
+        return {
+            measure.OVERDUE_EVENTS: len(events.list_due(connection, now)),
+            measure.LEASES_DEGRADED: leases.count_degraded(connection),
+            measure.SLOTS_OVERUSED: watching.count_overused(connection),
+        }
 
-    overdue, degraded, watch = world.database.read(read)
-    telemetry.record(measure.OVERDUE_EVENTS, overdue)
-    telemetry.record(measure.LEASES_DEGRADED, degraded)
-    telemetry.record(measure.SLOTS_OVERUSED, watch.slots_overused if watch else 0)
+    for what, count in world.database.read(read).items():
+        telemetry.record(what, count)
 
 
 def run_due(world: World) -> None:

@@ -48,36 +48,25 @@ CHANGED_WISH = Schema(extend(WISH, properties={"id": {"type": "string"}}))
 # The type of a reservation decides which other members it has.
 RESERVATIONS = {"type": "array", "items": {"type": "object"}, "maxItems": 100}
 
-POST_LEASE = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "name": NAME,
-            "start_date": MOMENT,
-            "end_date": MOMENT,
-            "before_end_date": {**MOMENT, "type": ["string", "null"]},
-            "reservations": {**RESERVATIONS, "minItems": 1},
-            # Clients send it, always empty: the times of a lease determine its events.
-            "events": {"type": "array", "maxItems": 0},
-        },
-        "required": ["name", "start_date", "end_date", "reservations"],
-        "additionalProperties": False,
-    }
-)
-PUT_LEASE = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "name": NAME,
-            "start_date": MOMENT,
-            "end_date": MOMENT,
-            "before_end_date": {**MOMENT, "type": ["string", "null"]},
-            "reservations": RESERVATIONS,
-        },
-        "minProperties": 1,
-        "additionalProperties": False,
-    }
-)
+LEASE = {
+    "type": "object",
+    "properties": {
+        "name": NAME,
+        "start_date": MOMENT,
+        "end_date": MOMENT,
+        "before_end_date": {**MOMENT, "type": ["string", "null"]},
+        "reservations": RESERVATIONS,
+    },
+    "additionalProperties": False,
+}
+NEW = {
+    "reservations": {**RESERVATIONS, "minItems": 1},
+    # Clients send it, always empty: the times of a lease determine its events.
+    "events": {"type": "array", "maxItems": 0},
+}
+REQUIRED = ("name", "start_date", "end_date", "reservations")
+POST_LEASE = Schema(extend(LEASE, properties=NEW, required=REQUIRED))
+PUT_LEASE = Schema({**LEASE, "minProperties": 1})
 
 
 def parse_interval(body: Json, now: datetime.datetime) -> Interval:

@@ -59,16 +59,10 @@ def list_every(
 ) -> list[Holding]:
     """Return all slots, including those only wanted; the oldest promises first.
 
-    What is being cleaned although its lease is gone follows.
+    What is being cleaned although its lease is gone follows, without a reservation.
     """
     held = [_holding(row, now) for row in connection.execute(_grouped())]
     return held + _list_cleanings(connection, cleaning, now)
-
-
-def list_all(connection: sa.Connection, now: datetime.datetime) -> list[Holding]:
-    """Return all slots that are held, not only wanted; the oldest promises first."""
-    query = _grouped().where(models.Allocation.wanted.is_(sa.false()))
-    return [_holding(row, now) for row in connection.execute(query)]
 
 
 def _grouped() -> Any:
@@ -101,10 +95,14 @@ def _holding(row: Any, now: datetime.datetime) -> Holding:
         row.computehost_id,
         row.reservation_id,
         Interval(row.start_date, end),
-        Size(row.vcpus, row.memory_mb, row.disk_gb),
+        _size(row),
         row.slots,
         row.wanted,
     )
+
+
+def _size(row: Any) -> Size:
+    return Size(row.vcpus, row.memory_mb, row.disk_gb)
 
 
 def _list_cleanings(
@@ -117,7 +115,7 @@ def _list_cleanings(
             row.computehost_id,
             "",
             Interval(row.end_date, row.end_date),
-            Size(row.vcpus, row.memory_mb, row.disk_gb),
+            _size(row),
             row.slots,
         )
         for row in connection.execute(query)
@@ -179,9 +177,7 @@ def insert(
         "reservation_id": reservation_id,
         "start_date": interval.start,
         "end_date": interval.end,
-        "vcpus": size.vcpus,
-        "memory_mb": size.memory_mb,
-        "disk_gb": size.disk_gb,
+        **dataclasses.asdict(size),
         "wanted": wanted,
     }
     rows = [

@@ -17,7 +17,10 @@ import sqlalchemy as sa
 from placement_foundation import errors
 from placement_reservations import clock
 from placement_reservations.db import models
+from placement_reservations.store import row
 
+# The operation of the claim on all hosts: see ``lifecycle.watching``.
+WATCH = "watch"
 # The holder of an operation that was put off: any process may go on with it.
 NO_HOLDER = "none"
 
@@ -39,17 +42,6 @@ class Claim:
     operation: str
     document: Any
 
-    def is_due(self, now: datetime.datetime, longest: int) -> bool:
-        """Return whether it is time to go on, if it was put off.
-
-        :param longest: no pause is longer, in seconds, unless a clock was put right
-        """
-        again = (self.document or {}).get("not_before")
-        if again is None:
-            return True
-        ahead = (datetime.datetime.fromisoformat(again) - now).total_seconds()
-        return not 0 < ahead <= longest
-
 
 def take(
     connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
@@ -60,45 +52,34 @@ def take(
     """
     if find(connection, claim.subject):
         raise Busy(f"Another operation is in progress on {claim.subject}.")
-    connection.execute(
-        sa.insert(models.Claim).values(
-            subject=claim.subject,
-            holder=claim.holder,
-            operation=claim.operation,
-            document=json.dumps(claim.document),
-            expires_at=expires_at,
-        )
-    )
+    document = json.dumps(claim.document)
+    times = {"expires_at": expires_at}
+    row.insert(connection, models.Claim, claim, document=document, **times)
 
 
 def find(connection: sa.Connection, subject: str) -> Claim | None:
     """Return the claim on a subject, if there is one."""
     table = models.Claim
-    row = connection.execute(sa.select(table).where(table.subject == subject)).first()
-    return _claim(row) if row else None
+    found = _load(connection, sa.select(table).where(table.subject == subject))
+    return found[0] if found else None
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Claim]:
+    return [
+        row.load(Claim, each, document=json.loads(each["document"]))
+        for each in connection.execute(query).mappings()
+    ]
 
 
 def renew(
     connection: sa.Connection, claim: Claim, expires_at: datetime.datetime
 ) -> None:
-    """Renew the claim of an operation.
+    """Renew the claim of an operation, with its document.
 
     :raises Lost: another process has taken it over
     """
-    table = models.Claim
-    statement = _held(sa.update(table), claim)
-    renewed = connection.execute(statement.values(expires_at=expires_at))
-    if not renewed.rowcount:
-        raise Lost(f"Another process has taken over the work on {claim.subject}.")
-
-
-def put_off(claim: Claim, until: datetime.datetime, **facts: object) -> Claim:
-    """Return a claim that is not taken over before a time, to be stored by ``wait``.
-
-    :param facts: to be added to its document
-    """
-    document = {**claim.document, **facts, "not_before": until.isoformat()}
-    return dataclasses.replace(claim, document=document)
+    values = {"expires_at": expires_at, "document": json.dumps(claim.document)}
+    _execute_held(connection, claim, sa.update(models.Claim).values(values))
 
 
 def wait(connection: sa.Connection, claim: Claim, now: datetime.datetime) -> None:
@@ -108,14 +89,8 @@ def wait(connection: sa.Connection, claim: Claim, now: datetime.datetime) -> Non
 
     :raises Lost: another process has taken it over
     """
-    statement = _held(sa.update(models.Claim), claim)
-    kept = connection.execute(
-        statement.values(
-            holder=NO_HOLDER, document=json.dumps(claim.document), expires_at=now
-        )
-    )
-    if not kept.rowcount:
-        raise Lost(f"Another process has taken over the work on {claim.subject}.")
+    statement = sa.update(models.Claim).values(holder=NO_HOLDER, expires_at=now)
+    _execute_held(connection, claim, statement)
 
 
 def release(connection: sa.Connection, claim: Claim) -> None:
@@ -123,8 +98,11 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 
     :raises Lost: another process has taken it over
     """
-    released = connection.execute(_held(sa.delete(models.Claim), claim))
-    if not released.rowcount:
+    _execute_held(connection, claim, sa.delete(models.Claim))
+
+
+def _execute_held(connection: sa.Connection, claim: Claim, statement: Any) -> None:
+    if not connection.execute(_held(statement, claim)).rowcount:
         raise Lost(f"Another process has taken over the work on {claim.subject}.")
 
 
@@ -168,19 +146,22 @@ def list_subjects(connection: sa.Connection) -> set[str]:
 def list_expired(
     connection: sa.Connection, now: datetime.datetime, term: datetime.timedelta
 ) -> list[Claim]:
-    """Return the claims that have expired, the oldest first.
+    """Return the claims that have expired but the watch, the oldest first.
 
     :param term: how long a claim is valid
     """
     table = models.Claim
-    query = sa.select(table).where(_is_free(now, term))
+    query = sa.select(table).where(_is_free(now, term), table.operation != WATCH)
     query = query.order_by(table.expires_at, table.subject)
-    return [_claim(row) for row in connection.execute(query)]
+    return _load(connection, query)
 
 
 def count_late(connection: sa.Connection, before: datetime.datetime) -> int:
-    """Return how many claims expired before a time."""
-    query = sa.select(sa.func.count()).where(models.Claim.expires_at <= before)
+    """Return how many claims but the watch expired before a time."""
+    table = models.Claim
+    query = sa.select(sa.func.count()).where(
+        table.expires_at <= before, table.operation != WATCH
+    )
     return connection.scalar(query) or 0
 
 
@@ -193,14 +174,8 @@ def take_over(
     """Take an expired claim from its holder; None if another process was faster."""
     holder = str(uuid.uuid4())
     table = models.Claim
-    statement = _held(sa.update(table), claim).where(
-        _is_free(now, term), table.document == json.dumps(claim.document)
-    )
+    statement = _held(sa.update(table), claim).where(_is_free(now, term))
     taken = connection.execute(statement.values(holder=holder, expires_at=now + term))
     if not taken.rowcount:
         return None
     return dataclasses.replace(claim, holder=holder)
-
-
-def _claim(row: Any) -> Claim:
-    return Claim(row.subject, row.holder, row.operation, json.loads(row.document))

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from placement_reservations.db import models
+from placement_reservations.store import row
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,15 +46,7 @@ def list_by_subject(connection: sa.Connection, subject: str) -> list[Debt]:
     """Return the debts of a lease or a host, the newest first."""
     table = models.Debt
     query = sa.select(table).where(table.subject == subject).order_by(table.id.desc())
-    return [
-        Debt(
-            row.subject,
-            row.reservation_id,
-            row.hypervisor_hostname,
-            row.provider_uuid,
-        )
-        for row in connection.execute(query)
-    ]
+    return [row.load(Debt, each) for each in connection.execute(query).mappings()]
 
 
 def list_subjects(connection: sa.Connection) -> list[str]:

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from placement_reservations import state
 from placement_reservations.capacity import Interval
 from placement_reservations.db import models
-from placement_reservations.store import times
-from placement_reservations.store.lease import Event, event_of
+from placement_reservations.store import row
+from placement_reservations.store.lease import Event
 
 # The events of one lease happen in this order.
 IN_A_LEASE = [state.EventType.START, state.EventType.BEFORE_END, state.EventType.END]
@@ -39,15 +39,7 @@ def insert(
 def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
     """Store events with all that is known of them."""
     for event in known:
-        row = {
-            "id": event.id,
-            "lease_id": event.lease_id,
-            "event_type": event.event_type,
-            "time": event.time,
-            "status": event.status,
-            **times.known(event),
-        }
-        connection.execute(sa.insert(models.Event).values(row))
+        row.insert(connection, models.Event, event)
 
 
 def put(
@@ -65,15 +57,9 @@ def put(
         statement.values(time=time, status=state.EventStatus.UNDONE)
     )
     if not changed.rowcount:
-        connection.execute(
-            sa.insert(table).values(
-                id=str(uuid.uuid4()),
-                lease_id=lease_id,
-                event_type=event_type,
-                time=time,
-                status=state.EventStatus.UNDONE,
-            )
-        )
+        new = {"id": str(uuid.uuid4()), "lease_id": lease_id, "event_type": event_type}
+        undone = {"time": time, "status": state.EventStatus.UNDONE}
+        row.insert(connection, models.Event, **new, **undone)
 
 
 def delete(
@@ -94,24 +80,23 @@ def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
     query = sa.select(table).where(
         table.status == state.EventStatus.UNDONE, table.time <= now
     )
-    first: dict[str, Any] = {}
-    for row in connection.execute(query):
-        known = first.get(row.lease_id)
-        if known is None or _place(row) < _place(known):
-            first[row.lease_id] = row
-    due = sorted(
+    first: dict[str, Event] = {}
+    for event in _load(connection, query):
+        known = first.setdefault(event.lease_id, event)
+        if IN_A_LEASE.index(event.event_type) < IN_A_LEASE.index(known.event_type):
+            first[event.lease_id] = event
+    return sorted(
         first.values(),
-        key=lambda row: (
-            AMONG_LEASES.index(state.EventType(row.event_type)),
-            row.time,
-            row.id,
+        key=lambda event: (
+            AMONG_LEASES.index(event.event_type),
+            event.time,
+            event.id,
         ),
     )
-    return [event_of(row) for row in due]
 
 
-def _place(row: Any) -> int:
-    return IN_A_LEASE.index(state.EventType(row.event_type))
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Event]:
+    return [row.load(Event, each) for each in connection.execute(query).mappings()]
 
 
 def list_failed_ends(
@@ -131,7 +116,7 @@ def list_failed_ends(
         )
         .order_by(table.time, table.id)
     )
-    return [event_of(row) for row in connection.execute(query)]
+    return _load(connection, query)
 
 
 def close(

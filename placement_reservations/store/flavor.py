@@ -1,13 +1,13 @@
 """Flavors that this service shows if no other service stores flavors."""
 
 import dataclasses
-from typing import Any
 
 import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_reservations.capacity import Size
 from placement_reservations.db import models
+from placement_reservations.store.lease import Reservation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class Flavor:
         return {f"resources:{self.resource_class}": "1"}
 
 
+def flavor_of(reservation: Reservation) -> Flavor:
+    """Return the flavor for the instances of a reservation."""
+    return Flavor(reservation.id, reservation.wish.size, reservation.resource_class)
+
+
 def list_flavors(
     connection: sa.Connection, project_id: str | None = None
 ) -> list[Flavor]:
@@ -40,7 +45,10 @@ def list_flavors(
     query = sa.select(table).order_by(table.id)
     if project_id is not None:
         query = query.where(table.project_id == project_id)
-    return [_flavor(row) for row in connection.execute(query)]
+    return [
+        Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
+        for row in connection.execute(query)
+    ]
 
 
 def get(
@@ -55,10 +63,6 @@ def get(
         if flavor.id == flavor_id:
             return flavor
     raise errors.NotFound(f"Object with {{'flavor_id': '{flavor_id}'}} not found")
-
-
-def _flavor(row: Any) -> Flavor:
-    return Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
 
 
 def put(connection: sa.Connection, flavor: Flavor) -> None:

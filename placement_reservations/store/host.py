@@ -13,7 +13,7 @@ from placement_foundation import errors
 from placement_foundation.database import sequence
 from placement_reservations.capacity import NO_LIMITS, Limits, Size, Unit
 from placement_reservations.db import models
-from placement_reservations.store import times
+from placement_reservations.store import row
 
 LARGEST_ID = 0x7FFFFFFF
 ID = re.compile("[1-9][0-9]{0,9}")
@@ -44,7 +44,6 @@ class Host:
 
     id: int
     details: Details
-    reservable: bool
     capabilities: Mapping[str, str]
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
@@ -53,6 +52,11 @@ class Host:
     def name(self) -> str:
         """Return the name by which all other services know it."""
         return self.details.name
+
+    @property
+    def reservable(self) -> bool:
+        """Return whether slots on it may be promised."""
+        return self.details.available
 
     @property
     def size(self) -> Size:
@@ -177,30 +181,25 @@ def names_by_id(connection: sa.Connection) -> dict[int, str]:
 
 
 def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
-    rows = connection.execute(query.order_by(models.ComputeHost.id)).all()
+    rows = connection.execute(query.order_by(models.ComputeHost.id)).mappings().all()
     # Not the ids themselves: a statement takes a limited number of parameters.
     ids = query.with_only_columns(models.ComputeHost.id)
     capabilities = _capabilities(connection, ids)
     return [
-        Host(
-            row.id,
-            Details(
-                name=row.hypervisor_hostname,
-                size=Size(row.vcpus, row.memory_mb, row.local_gb),
-                available=row.reservable,
-                service_name=row.service_name,
-                cpu_info=row.cpu_info,
-                hypervisor_type=row.hypervisor_type,
-                hypervisor_version=row.hypervisor_version,
-                availability_zone=row.availability_zone,
-                limits=_limits(row.limits),
+        row.load(
+            Host,
+            each,
+            details=row.load(
+                Details,
+                each,
+                name=each["hypervisor_hostname"],
+                size=Size(each["vcpus"], each["memory_mb"], each["local_gb"]),
+                available=each["reservable"],
+                limits=_limits(each["limits"]),
             ),
-            row.reservable,
-            capabilities.get(row.id, {}),
-            row.created_at,
-            row.updated_at,
+            capabilities=capabilities.get(each["id"], {}),
         )
-        for row in rows
+        for each in rows
     ]
 
 
@@ -230,12 +229,10 @@ def insert(
     """
     if find_by_name(connection, details.name):
         raise errors.Conflict(f"Host '{details.name}' already exists!")
-    row = {"hypervisor_hostname": details.name, "status": None, **_values(details)}
-    if known:
-        row |= {"id": known.id, **times.known(known)}
-    inserted = connection.execute(sa.insert(models.ComputeHost).values(row))
-    key: Any = inserted.inserted_primary_key
-    set_capabilities(connection, key.id, capabilities)
+    new = {"hypervisor_hostname": details.name, **_values(details)}
+    row.insert(connection, models.ComputeHost, *([known] if known else ()), **new)
+    host = get_by_name(connection, details.name)
+    set_capabilities(connection, host.id, capabilities)
 
 
 def number_after(connection: sa.Connection) -> None:
@@ -244,18 +241,16 @@ def number_after(connection: sa.Connection) -> None:
 
 
 def _values(details: Details) -> dict[str, object]:
-    return {
-        "service_name": details.service_name or details.name,
-        "vcpus": details.size.vcpus,
-        "memory_mb": details.size.memory_mb,
-        "local_gb": details.size.disk_gb,
-        "cpu_info": details.cpu_info,
-        "hypervisor_type": details.hypervisor_type,
-        "hypervisor_version": details.hypervisor_version,
-        "availability_zone": details.availability_zone,
-        "reservable": details.available,
-        "limits": json.dumps(dataclasses.astuple(details.limits)),
-    }
+    return row.columns(
+        models.ComputeHost,
+        details,
+        service_name=details.service_name or details.name,
+        vcpus=details.size.vcpus,
+        memory_mb=details.size.memory_mb,
+        local_gb=details.size.disk_gb,
+        reservable=details.available,
+        limits=json.dumps(dataclasses.astuple(details.limits)),
+    )
 
 
 def _limits(document: str | None) -> Limits:

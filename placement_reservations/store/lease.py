@@ -12,7 +12,7 @@ from placement_foundation.database import storage
 from placement_reservations import state
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.db import models
-from placement_reservations.store import times
+from placement_reservations.store import row
 
 RESOURCE_TYPE = "virtual:instance"
 
@@ -171,24 +171,18 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
     # Not the ids themselves: a statement takes a limited number of parameters.
     ids = query.with_only_columns(models.Lease.id)
     query = query.order_by(models.Lease.created_at, models.Lease.id)
-    rows = connection.execute(query).all()
+    rows = connection.execute(query).mappings().all()
     reservations = _by_lease(_reservations(connection, ids))
     events = _by_lease(_events(connection, ids))
     return [
-        Lease(
-            row.id,
-            row.name,
-            row.user_id,
-            row.project_id,
-            Interval(row.start_date, row.end_date),
-            state.LeaseStatus(row.status),
-            tuple(reservations.get(row.id, ())),
-            tuple(events.get(row.id, ())),
-            row.status_reason,
-            row.created_at,
-            row.updated_at,
+        row.load(
+            Lease,
+            each,
+            interval=Interval(each["start_date"], each["end_date"]),
+            reservations=tuple(reservations.get(each["id"], ())),
+            events=tuple(events.get(each["id"], ())),
         )
-        for row in rows
+        for each in rows
     ]
 
 
@@ -202,129 +196,53 @@ def _by_lease(parts: Iterable[Any]) -> dict[str, list[Any]]:
 def _reservations(
     connection: sa.Connection, lease_ids: sa.Select[str]
 ) -> list[Reservation]:
-    what = models.InstanceReservation
+    table, what = models.Reservation, models.InstanceReservation
+    both = what.vcpus, what.memory_mb, what.disk_gb, what.amount, what.affinity
+    changed = what.updated_at.label("wish_updated_at")
     query = (
-        sa.select(
-            models.Reservation,
-            what.vcpus,
-            what.memory_mb,
-            what.disk_gb,
-            what.amount,
-            what.affinity,
-            what.resource_properties,
-            what.updated_at.label("wish_updated_at"),
-        )
-        .join(what, what.reservation_id == models.Reservation.id)
-        .where(models.Reservation.lease_id.in_(lease_ids))
-        .order_by(models.Reservation.lease_id, models.Reservation.position)
+        sa.select(table, *both, what.resource_properties, changed)
+        .join(what, what.reservation_id == table.id)
+        .where(table.lease_id.in_(lease_ids))
+        .order_by(table.lease_id, table.position)
     )
     return [
-        Reservation(
-            row.id,
-            row.lease_id,
-            row.resource_id,
-            Wish(
-                Size(row.vcpus, row.memory_mb, row.disk_gb),
-                row.amount,
-                row.affinity,
-                row.resource_properties,
+        row.load(
+            Reservation,
+            each,
+            wish=row.load(Wish, each, size=row.load(Size, each)),
+            updated_at=max(
+                filter(None, (each["updated_at"], each["wish_updated_at"])),
+                default=None,
             ),
-            state.ReservationStatus(row.status),
-            row.lacks,
-            row.resources_changed,
-            row.created_at,
-            max(filter(None, (row.updated_at, row.wish_updated_at)), default=None),
         )
-        for row in connection.execute(query)
+        for each in connection.execute(query).mappings()
     ]
 
 
 def _events(connection: sa.Connection, lease_ids: sa.Select[str]) -> list[Event]:
-    query = (
-        sa.select(models.Event)
-        .where(models.Event.lease_id.in_(lease_ids))
-        .order_by(models.Event.lease_id, models.Event.event_type.desc())
-    )
-    return [event_of(row) for row in connection.execute(query)]
-
-
-def event_of(row: Any) -> Event:
-    """Return the event that a row stores."""
-    return Event(
-        row.id,
-        row.lease_id,
-        state.EventType(row.event_type),
-        row.time,
-        state.EventStatus(row.status),
-        row.created_at,
-        row.updated_at,
-    )
+    table = models.Event
+    query = sa.select(table).where(table.lease_id.in_(lease_ids))
+    query = query.order_by(table.lease_id, table.event_type.desc())
+    return [row.load(Event, each) for each in connection.execute(query).mappings()]
 
 
 def insert(connection: sa.Connection, lease: Lease) -> None:
     """Store a new lease and its reservations."""
-    connection.execute(
-        sa.insert(models.Lease).values(
-            id=lease.id,
-            name=lease.name,
-            user_id=lease.user_id,
-            project_id=lease.project_id,
-            start_date=lease.interval.start,
-            end_date=lease.interval.end,
-            status=lease.status,
-            status_reason=lease.status_reason,
-            **times.known(lease),
-        )
-    )
-    for position, reservation in enumerate(lease.reservations):
-        _insert_reservation(connection, reservation, position)
-
-
-def _insert_reservation(
-    connection: sa.Connection, reservation: Reservation, position: int
-) -> None:
-    connection.execute(
-        sa.insert(models.Reservation).values(
-            id=reservation.id,
-            lease_id=reservation.lease_id,
-            position=position,
-            resource_type=RESOURCE_TYPE,
-            resource_id=reservation.resource_id,
-            status=reservation.status,
-            lacks=reservation.lacks,
-            resources_changed=reservation.resources_changed,
-            **times.known(reservation),
-        )
-    )
-    connection.execute(
-        sa.insert(models.InstanceReservation).values(
-            id=reservation.resource_id,
-            reservation_id=reservation.id,
-            flavor_id=reservation.id,
-            **_wish_values(reservation.wish),
-        )
-    )
-
-
-def _wish_values(wish: Wish) -> dict[str, object]:
-    return {
-        "vcpus": wish.size.vcpus,
-        "memory_mb": wish.size.memory_mb,
-        "disk_gb": wish.size.disk_gb,
-        "amount": wish.amount,
-        "affinity": wish.affinity,
-        "resource_properties": wish.resource_properties,
-    }
+    times = {"start_date": lease.interval.start, "end_date": lease.interval.end}
+    row.insert(connection, models.Lease, lease, **times)
+    for position, each in enumerate(lease.reservations):
+        place = {"position": position, "resource_type": RESOURCE_TYPE}
+        row.insert(connection, models.Reservation, each, **place)
+        ids = {"id": each.resource_id, "reservation_id": each.id, "flavor_id": each.id}
+        wish = each.wish
+        row.insert(connection, models.InstanceReservation, wish, wish.size, **ids)
 
 
 def set_wish(connection: sa.Connection, reservation_id: str, wish: Wish) -> None:
     """Store what a reservation asks for now."""
     table = models.InstanceReservation
-    connection.execute(
-        sa.update(table)
-        .where(table.reservation_id == reservation_id)
-        .values(**_wish_values(wish))
-    )
+    changed = sa.update(table).where(table.reservation_id == reservation_id)
+    connection.execute(changed.values(row.columns(table, wish, wish.size)))
 
 
 def rename(connection: sa.Connection, lease_id: str, name: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import cloud
 from placement.demonstration import planting
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests.console import stage
 
@@ -24,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _demonstrate(database: Database) -> None:
-    database.write(lambda connection: planting.plant(connection, 120))
+    Ledger(database).write(lambda tx: planting.plant(tx, 120))
 
 
 def _plant(kind: str) -> Callable[[Database], Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.demonstration import cloud, planting
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests.client import Client
 from tests.console import stage
@@ -67,7 +68,7 @@ def _serving(database: Database) -> Iterator[str]:
 
 
 def _fill(database: Database) -> None:
-    database.write(lambda connection: planting.plant(connection, HOSTS))
+    Ledger(database).write(lambda tx: planting.plant(tx, HOSTS))
 
 
 def _take(page: Any, address: str, view: str, scheme: str) -> None:

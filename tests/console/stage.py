@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from placement import app
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -40,7 +41,7 @@ def filled(directory: Path, fill: Callable[[Database], Any]) -> Iterator[Databas
     url = f"sqlite:///{directory}/placement.db"
     database = storage.connect(option.DatabaseSettings(url))
     migration.SCHEMA.upgrade(database)
-    standard_name.synchronise(database)
+    standard_name.synchronise(Ledger(database))
     fill(database)
     yield database
     database.engine.dispose()

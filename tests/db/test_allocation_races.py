@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.model.entry import Ownership
 from placement.objects import allocation, consumer, resource_class
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement.schemas import allocation as wire
 from placement_foundation.database.storage import Database
 from tests.backends import KIND
@@ -238,9 +240,9 @@ def test_writers_of_other_consumers_and_providers_do_not_wait(
     for consumers, provider in ((ours, here), (theirs, there)):
         assert post(claims(consumers, provider, 1, None)).status == 204
 
-    def meet(connection: sa.Connection) -> list[Answer]:
+    def meet(tx: Transaction) -> list[Answer]:
         mine = wire.parse_claims(claims(ours, here, 2, 1))
-        allocation.replace_all(connection, mine, attempts=1)
+        allocation.replace_all(tx, mine, attempts=1)
         return [
             pool.submit(call).result(timeout=10)
             for call in (
@@ -252,7 +254,7 @@ def test_writers_of_other_consumers_and_providers_do_not_wait(
         ]
 
     with ThreadPoolExecutor(1) as pool:
-        answers = database.write(meet)
+        answers = Ledger(database).write(meet)
     assert statuses(answers) == {204: 4}
     assert client.usages(here) == {"VCPU": 8}
 
@@ -409,16 +411,16 @@ def test_a_claim_is_not_written_for_a_class_that_got_the_id_of_another(
     hold = allocation.hold
     held: list[Any] = []
 
-    def hold_later(connection: sa.Connection, *args: Any, **options: Any) -> Any:
+    def hold_later(tx: Transaction, *args: Any, **options: Any) -> Any:
         # What others may do while the locks are waited for. It is taken back with the
         # attempt that it misleads.
         if not held:
             row = models.ResourceClass
             renaming = sa.update(row).where(row.name == "CUSTOM_A")
-            connection.execute(renaming.values(name="CUSTOM_B"))
-            connection.execute(sa.insert(row).values(name="CUSTOM_A"))
+            tx.execute(renaming.values(name="CUSTOM_B"))
+            tx.execute(sa.insert(row).values(name="CUSTOM_A"))
         held.append(args)
-        return hold(connection, *args, **options)
+        return hold(tx, *args, **options)
 
     monkeypatch.setattr(allocation, "hold", hold_later)
     uuid = new_uuid()
@@ -470,29 +472,29 @@ def test_a_consumer_that_gets_a_new_owner_while_its_lock_is_waited_for_has_it(
     assert client.claim(uuid, {provider: {"VCPU": 1}}).status == 204
     is_changed, may_commit = threading.Event(), threading.Event()
 
-    def give_away(connection: sa.Connection) -> None:
-        [record] = consumer.lock(connection, [uuid]).values()
+    def give_away(tx: Transaction) -> None:
+        [record] = consumer.lock(tx, [uuid]).values()
         row = models.Consumer
         for table, column, name in (
             (models.Project, row.project_id, models.Project.external_id),
             (models.User, row.user_id, models.User.external_id),
             (models.ConsumerType, row.consumer_type_id, models.ConsumerType.name),
         ):
-            connection.execute(sa.insert(table).values({name: "NEW"}))
+            tx.connection.execute(sa.insert(table).values({name: "NEW"}))
             made = sa.select(table.id).where(name == "NEW").scalar_subquery()
             change = sa.update(row).where(row.id == record.id)
-            connection.execute(change.values({column: made}))
+            tx.connection.execute(change.values({column: made}))
         is_changed.set()
         may_commit.wait(30)
 
-    def read(connection: sa.Connection) -> Ownership:
-        return consumer.lock(connection, [uuid])[uuid].owner
+    def read(tx: Transaction) -> Ownership:
+        return consumer.lock(tx, [uuid])[uuid].owner
 
     with ThreadPoolExecutor(1) as pool:
-        given = pool.submit(database.write, give_away)
+        given = pool.submit(Ledger(database).write, give_away)
         assert is_changed.wait(30)
         # By then the other one waits; if it does not yet, it sees all.
         threading.Timer(0.5, may_commit.set).start()
-        owner = database.write(read)
+        owner = Ledger(database).write(read)
         given.result()
     assert owner == Ownership("NEW", "NEW", "NEW")

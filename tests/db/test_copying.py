@@ -14,6 +14,7 @@ from placement.cmd import manage
 from placement.db import models
 from placement.demonstration import planting
 from placement.objects import copying
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import progress
 from tests import backends, settings
@@ -45,7 +46,7 @@ LISTS = {
 @pytest.fixture
 def planted(database: Database) -> Database:
     """A database with hosts, children, shared storage, consumers, custom names."""
-    database.write(lambda connection: planting.plant(connection, 12))
+    Ledger(database).write(lambda tx: planting.plant(tx, 12))
     return database
 
 
@@ -115,7 +116,7 @@ def test_a_cloud_moves_to_another_kind_of_database_and_back(
 def test_a_database_that_is_not_empty_is_left_alone(
     planted: Database, other: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other.write(lambda connection: planting.plant(connection, 1))
+    Ledger(other).write(lambda tx: planting.plant(tx, 1))
     before = other.look(backends.rows_of)
     assert manage.main(["copy", url_of(planted), url_of(other)]) == 1
     assert "The database is not empty" in capsys.readouterr().err
@@ -181,7 +182,7 @@ def test_what_has_not_arrived_as_it_was_is_noticed(
 def test_progress_is_that_of_rows(planted: Database, other: Database) -> None:
     report = Watched()
     rows = planted.look(
-        lambda old: other.write(lambda new: copying.copy(old, new, report))
+        lambda old: Ledger(other).write(lambda new: copying.copy(old, new, report))
     )
     assert report.seen == {"copying": rows, "comparing": rows}
 
@@ -208,7 +209,7 @@ def test_memory_does_not_grow_with_the_cloud(
     peaks = []
     for hosts in (100, 800):
         database.write(backends.empty_placement)
-        database.write(functools.partial(planting.plant, hosts=hosts))
+        Ledger(database).write(functools.partial(planting.plant, hosts=hosts))
         with backends.embedded() as other:
             tracemalloc.start()
             backends.copy(database, other)

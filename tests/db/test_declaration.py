@@ -26,6 +26,8 @@ from placement.objects import (
     resource_provider,
     trait,
 )
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation.database.storage import Database
 from tests import backends, declarer
 from tests.client import Client, new_uuid
@@ -74,26 +76,26 @@ def touch(database: Database, what: Touch) -> None:
     if known is None:
         return
 
-    def work(connection: sa.Connection) -> None:
-        provider = resource_provider.get_by_uuid(connection, known.uuid)
+    def work(tx: Transaction) -> None:
+        provider = resource_provider.get_by_uuid(tx.connection, known.uuid)
         if kind == "inventories":
-            resource_class.ensure(connection, [key])
-            kept = inventory.list_by_provider(connection, provider.id)
+            resource_class.ensure(tx, [key])
+            kept = inventory.list_by_provider(tx.connection, provider.id)
             kept.pop(key, None)
             if what.value is not None:
                 kept[key] = what.value
-            inventory.replace_all(connection, provider, kept)
+            inventory.replace_all(tx, provider, kept)
             return
         names = set(known.traits if kind == "traits" else known.aggregates) - {key}
         if what.value:
             names.add(key)
         if kind == "traits":
-            trait.ensure(connection, names)
-            trait.replace_all(connection, provider, names)
+            trait.ensure(tx, names)
+            trait.replace_all(tx, provider, names)
         else:
-            aggregate.replace_all(connection, provider, sorted(names), bump=True)
+            aggregate.replace_all(tx, provider, sorted(names), bump=True)
 
-    database.write(work)
+    Ledger(database).write(work)
 
 
 def declaration_of(asked: Apply) -> Declaration:
@@ -115,7 +117,7 @@ def test_two_owners_and_an_agent_never_undo_each_other_silently(
         else:
             asked = declaration_of(what)
             foreseen = foresee(database, asked)
-            done = applying.apply(database, asked, foreseen)
+            done = applying.apply(Ledger(database), asked, foreseen)
             # A dry run says exactly what happens.
             assert [(p.name, p.result, p.changes, p.drift) for p in foreseen.plans] == [
                 (p.name, p.result, p.changes, p.drift) for p in done.plans
@@ -376,7 +378,7 @@ def test_a_claim_between_the_plan_and_the_writing_counts(
     assert result_of(foreseen)[0] in ("changed", "removed")
     host, consumer = host_uuid(database), new_uuid()
     assert client.claim(consumer, {host: {"VCPU": 6}}).status == 204
-    result, reason = result_of(applying.apply(database, asked, foreseen))
+    result, reason = result_of(applying.apply(Ledger(database), asked, foreseen))
     assert result == "refused"
     assert "6 VCPU of host are in use" in str(reason)
     assert client.usages(host) == {"VCPU": 6}
@@ -402,7 +404,7 @@ def test_what_an_agent_adds_before_a_host_is_pruned_stays(
         }
         kind, key, value = units[what]
         touch(database, Touch(("host", kind, key), value))
-    assert result_of(applying.apply(database, asked, foreseen))[0] == "changed"
+    assert result_of(applying.apply(Ledger(database), asked, foreseen))[0] == "changed"
     left = there(database)
     assert len(left) == (what != "child")
     assert ("host", "inventories", "VCPU") not in left

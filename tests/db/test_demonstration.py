@@ -11,6 +11,7 @@ from placement.cmd import manage
 from placement.db import models
 from placement.demonstration import cloud, planting
 from placement.objects import inventory
+from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
@@ -23,11 +24,11 @@ HOSTS = len(cloud.KINDS) * cloud.HOSTS_IN_A_RACK
 
 
 def plant(database: Database, hosts: int) -> int:
-    return database.write(lambda connection: planting.plant(connection, hosts))
+    return Ledger(database).write(lambda tx: planting.plant(tx, hosts))
 
 
 def remove(database: Database) -> int:
-    return database.write(planting.remove)
+    return Ledger(database).write(planting.remove)
 
 
 def numbers(database: Database) -> dict[str, int]:

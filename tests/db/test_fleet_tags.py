@@ -11,7 +11,7 @@ import webob
 
 from placement.db import models
 from placement.forest import cache
-from placement.objects.journal import filing, keeping, tidying
+from placement.objects.journal import filing, tidying
 from tests.db.test_kept_forest import fill
 from tests.instances import Backup, Instance, Instances
 from tests.property.cloud import Writer
@@ -150,7 +150,7 @@ def test_what_another_service_writes_is_an_answer_that_differs(
     one, plain = instances.start(), instances.start(keeps=False)
     writer, foreign = Writer(rng, [one.client]), ForeignWriter(rng, plain.database)
     caller = Caller(rng)
-    journal = one.database.read(keeping.keeper_of)
+    journal = one.context.journal
     assert journal
     begin(one, writer)
     expect_unchanged(caller, one)

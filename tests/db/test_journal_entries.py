@@ -1,6 +1,7 @@
 """Each operation that changes something leaves entries, and these say what it was."""
 
 import datetime
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ import webob
 
 from placement.db import models
 from placement.demonstration import planting
-from placement.model.journal import Document
 from placement.model.lease import BATON
 from placement.objects import (
     clock,
@@ -19,8 +19,10 @@ from placement.objects import (
     online_migration,
     standard_name,
 )
-from placement.objects.journal import filing, recording
+from placement.objects.journal import filing, packing
+from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
+from placement.objects.transaction import Transaction
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
 from tests import backends, witness
@@ -52,7 +54,7 @@ class Scene:
         answer = self.client.call(method, path, body, version or "latest")
         assert answer.status < 300, answer
 
-    def entries(self) -> list[Document]:
+    def entries(self) -> list[packing.Document]:
         """Return the entries since the last call, the oldest first."""
         found = self._database.read(filing.list_waiting)
         filing.file_all(self._database)
@@ -406,6 +408,7 @@ def test_an_entry_says_everything_about_a_claim(scene: Scene) -> None:
     assert entry["names"] == {each: each for each in (scene.provider, scene.other)}
     assert entry["consumer"]["project_id"] == "team-blue"
     assert entry["request"] == f"PUT /allocations/{scene.consumer}"
+    assert packing.unpack(packing.pack(entry)) == json.loads(json.dumps(entry))
 
 
 def test_an_entry_says_who_has_asked_and_names_what_it_mentions(
@@ -497,20 +500,20 @@ def test_the_generation_is_that_after_the_change(scene: Scene) -> None:
 
 
 # What is written without a request, each story on a scene with one claim.
-Work = Callable[[Scene, Database], None]
+Work = Callable[[Scene, Ledger], None]
 
 
-def expire_lease(scene: Scene, database: Database) -> None:
+def expire_lease(scene: Scene, ledger: Ledger) -> None:
     lease(scene)
     scene.entries()
-    with database.engine.begin() as connection:
+    with ledger.database.engine.begin() as connection:
         is_it = models.LEASES.c.consumer_id != BATON
         connection.execute(sa.update(models.LEASES).where(is_it).values(expires_at=1))
-    leasing.run(database)
+    leasing.end_all_due(ledger)
 
 
-def repair(scene: Scene, database: Database) -> None:
-    with database.engine.begin() as connection:
+def repair(scene: Scene, ledger: Ledger) -> None:
+    with ledger.database.engine.begin() as connection:
         connection.execute(
             sa.update(models.ResourceProvider).values(root_provider_id=None)
         )
@@ -519,19 +522,19 @@ def repair(scene: Scene, database: Database) -> None:
         )
         connection.execute(sa.delete(models.FOREST_STAMPS))
 
-    database.write(mend)
+    ledger.write(mend)
 
 
-def mend(connection: sa.Connection) -> None:
-    assert checking.repair(connection, list(checking.check(connection)))
+def mend(tx: Transaction) -> None:
+    assert checking.repair(tx, list(checking.check(tx.connection)))
 
 
 @pytest.mark.damage
-def test_a_repair_says_which_roots_it_has_set(scene: Scene, database: Database) -> None:
+def test_a_repair_says_which_roots_it_has_set(scene: Scene, ledger: Ledger) -> None:
     lost = sa.update(models.ResourceProvider).values(root_provider_id=None)
-    with database.engine.begin() as connection:
+    with ledger.database.engine.begin() as connection:
         connection.execute(lost)
-    database.write(mend)
+    ledger.write(mend)
     *mended, gap = scene.entries()
     assert gap["type"] == "journal.gap"
     assert [each["type"] for each in mended] == ["provider.updated"] * 2
@@ -542,52 +545,50 @@ def test_a_repair_says_which_roots_it_has_set(scene: Scene, database: Database) 
         assert each["generation"] == scene.client.generation(provider)
 
 
-def set_roots(scene: Scene, database: Database) -> None:
+def set_roots(scene: Scene, ledger: Ledger) -> None:
     provider = models.ResourceProvider
-    with database.engine.begin() as connection:
+    with ledger.database.engine.begin() as connection:
         connection.execute(sa.update(provider).values(root_provider_id=None))
-    assert database.write(
-        lambda connection: online_migration.set_root_provider_ids(connection, 50)
-    )
+    assert ledger.write(lambda tx: online_migration.set_root_provider_ids(tx, 50))
 
 
-def create_consumers(scene: Scene, database: Database) -> None:
-    with database.engine.begin() as connection:
+def create_consumers(scene: Scene, ledger: Ledger) -> None:
+    with ledger.database.engine.begin() as connection:
         connection.execute(sa.delete(models.Consumer))
-    assert database.write(
-        lambda connection: online_migration.create_incomplete_consumers(
-            connection, 50, project="p", user="u"
+    assert ledger.write(
+        lambda tx: online_migration.create_incomplete_consumers(
+            tx, 50, project="p", user="u"
         )
     )
 
 
-def add_standard_names(scene: Scene, database: Database) -> None:
-    with database.engine.begin() as connection:
+def add_standard_names(scene: Scene, ledger: Ledger) -> None:
+    with ledger.database.engine.begin() as connection:
         for model, name in (
             (models.Trait, "HW_CPU_X86_AVX"),
             (models.ResourceClass, "VGPU"),
         ):
             connection.execute(sa.delete(model).where(model.name == name))
-    standard_name.synchronise(database)
+    standard_name.synchronise(ledger)
 
 
-def plant(scene: Scene, database: Database) -> None:
-    database.write(backends.empty_placement)
-    database.write(lambda connection: planting.plant(connection, 1))
+def plant(scene: Scene, ledger: Ledger) -> None:
+    ledger.database.write(backends.empty_placement)
+    ledger.write(lambda tx: planting.plant(tx, 1))
 
 
-def uproot(scene: Scene, database: Database) -> None:
-    plant(scene, database)
+def uproot(scene: Scene, ledger: Ledger) -> None:
+    plant(scene, ledger)
     scene.entries()
-    database.write(planting.remove)
+    ledger.write(planting.remove)
 
 
-def copy(scene: Scene, database: Database) -> None:
+def copy(scene: Scene, ledger: Ledger) -> None:
     """Fill the database with a copy of itself, by way of another one."""
     with backends.embedded() as other:
-        backends.copy(database, other)
-        database.write(backends.empty_placement)
-        backends.copy(other, database)
+        backends.copy(ledger.database, other)
+        ledger.database.write(backends.empty_placement)
+        backends.copy(other, ledger.database)
 
 
 @pytest.mark.damage
@@ -604,14 +605,14 @@ def copy(scene: Scene, database: Database) -> None:
     ],
 )
 def test_work_without_a_request_leaves_entries_as_well(
-    work: Work, kinds: list[str], scene: Scene, database: Database
+    work: Work, kinds: list[str], scene: Scene, ledger: Ledger
 ) -> None:
     scene.claim(VCPU=2)
-    work(scene, database)
+    work(scene, ledger)
     assert sorted(each["type"] for each in scene.entries()) == kinds
 
 
-def claim_another(scene: Scene, database: Database) -> None:
+def claim_another(scene: Scene, ledger: Ledger) -> None:
     assert scene.client.claim(new_uuid(), {scene.provider: {"VCPU": 1}}).status == 204
 
 
@@ -635,21 +636,21 @@ def test_work_that_forgets_its_entries_is_noticed(
     work: Work,
     writer: str,
     scene: Scene,
-    database: Database,
+    ledger: Ledger,
     watched: Witness,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene.claim(VCPU=2)
-    monkeypatch.setattr(recording, "_note", lambda *unused: None)
-    work(scene, database)
+    monkeypatch.setattr(Transaction, "record", lambda *unused: None)
+    work(scene, ledger)
     found, watched.missing = watched.missing, []
     assert any(writer in each for each in found), found
 
 
-def test_a_copy_is_another_journal(scene: Scene, database: Database) -> None:
+def test_a_copy_is_another_journal(scene: Scene, ledger: Ledger) -> None:
     scene.claim(VCPU=2)
     cursor = scene.client.get(f"{CHANGES}?since=now")["cursor"]
-    copy(scene, database)
+    copy(scene, ledger)
     gone = scene.client.call("GET", f"{CHANGES}?since={cursor}")
     assert (gone.status, gone.code) == (410, "placement.cursor_gone")
 

@@ -16,9 +16,9 @@ import webob
 from placement import app
 from placement.db import models
 from placement.db.own import content
-from placement.model.journal import render_time
 from placement.objects import clock
-from placement.objects.journal import filing, keeping, reading, tidying
+from placement.objects.journal import filing, packing, reading, tidying
+from placement.objects.journal.keeping import Keeper
 from placement_foundation import ending
 from placement_foundation.database.storage import Database
 from tests import backends, settings
@@ -59,12 +59,6 @@ def pages(client: Client, cursor: str, query: str = "") -> Iterator[Any]:
 
 def follow(client: Client, cursor: str, query: str = "") -> list[Any]:
     return [each for page in pages(client, cursor, query) for each in page["changes"]]
-
-
-def keeper_of(database: Database) -> keeping.Keeper:
-    found = database.look(keeping.keeper_of)
-    assert found
-    return found
 
 
 def claim(client: Client, provider: str, amount: int = 1) -> str:
@@ -233,17 +227,16 @@ def gone(client: Client, cursor: str) -> str:
 def test_nothing_is_waited_for_by_a_process_that_is_about_to_end(
     client: Client,
     provider: str,
-    database: Database,
+    journal: Keeper,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address = f"{CHANGES}?since={now(client)}&wait=20"
-    keeper = keeper_of(database)
     reader = threading.Thread(target=client.get, args=[address])
     reader.start()
     deadline = time.monotonic() + 10
-    while not keeper.waiting and time.monotonic() < deadline:
+    while not journal.news.waiting and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert keeper.waiting == 1
+    assert journal.news.waiting == 1
     monkeypatch.setattr(ending, "_process_ends", lambda: True)
     reader.join(10)
     assert not reader.is_alive()
@@ -263,7 +256,7 @@ def test_an_expired_cursor_is_gone(
     consumer = claim(client, provider)
     assert [each["subject"] for each in follow(client, last)] == [consumer]
     with database.engine.connect() as connection:
-        count = sa.select(sa.func.count()).select_from(models.JOURNAL_MENTIONS)
+        count = sa.select(sa.func.count()).select_from(models.JOURNAL_WORDS)
         assert connection.scalar(count) == 3
 
 
@@ -332,7 +325,7 @@ def test_a_journal_begins_when_it_is_switched_on_again(
     consumer = claim(client, provider)
     off = settings.make_config({("ledger", "keep_journal_days"): 0})
     without = Client(app.build(off, database))
-    moment = render_time(clock.now())
+    moment = packing.render_time(clock.now())
     without.claim(consumer, {provider: {"VCPU": 2}}, generation=1)
     client, again = (
         Client(app.build(settings.make_config(), database)) for _ in range(2)
@@ -344,7 +337,7 @@ def test_a_journal_begins_when_it_is_switched_on_again(
     past = f"/ledger/v1/history/allocations?consumer={consumer}&at="
     refused = client.call("GET", f"{past}{moment}")
     assert (refused.status, begins in refused.detail) == (400, True)
-    held = client.get(f"{past}{render_time(clock.now())}")
+    held = client.get(f"{past}{packing.render_time(clock.now())}")
     assert held["allocations"] == {provider: {"resources": {"VCPU": 2}}}
 
 
@@ -358,61 +351,65 @@ def test_a_journal_begins_when_it_is_switched_on_for_the_first_time(
         connection.execute(sa.delete(models.JOURNAL_STATE))
         content.CONTENT.complete(connection)
     provider = without.make_provider(VCPU=1)
-    before = render_time(clock.now())
+    before = packing.render_time(clock.now())
     client = Client(app.build(settings.make_config(), database))
     assert before < client.get("/ledger/v1/history")["begins"]
     assert follow(client, "oldest", f"&provider={provider}") == []
 
 
 def test_a_journal_goes_on_after_another_process_was_without_one(
-    client: Client, database: Database, provider: str
+    client: Client, database: Database, journal: Keeper, provider: str
 ) -> None:
-    keeper = keeper_of(database)
     # As a process does that starts without a journal.
     filing.abandon(database)
-    before = render_time(clock.now())
-    tidying.tidy(keeper)
-    after = render_time(clock.now())
+    before = packing.render_time(clock.now())
+    tidying.tidy(journal)
+    after = packing.render_time(clock.now())
     assert before < client.get("/ledger/v1/history")["begins"] < after
     consumer = claim(client, provider)
-    now = render_time(clock.now())
+    now = packing.render_time(clock.now())
     past = f"/ledger/v1/history/allocations?consumer={consumer}&at={now}"
     assert client.call("GET", past).status == 200
 
 
 def test_what_was_not_recorded_is_a_gap(
-    client: Client, database: Database, provider: str
+    client: Client, database: Database, journal: Keeper
 ) -> None:
-    keeper, cursor = keeper_of(database), now(client)
-    database.write(keeping.miss)
-    tidying.record_gap(keeper)
+    provider, cursor = client.make_provider(VCPU=10), now(client)
+    journal.miss()
     claim(client, provider)
     found = [each["type"] for each in follow(client, cursor, f"&provider={provider}")]
     assert found == ["journal.gap", "allocations.changed"]
 
 
-def test_a_gap_is_recorded_once_even_if_the_commit_is_lost(
-    client: Client, database: Database
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_gap_is_said_once_even_if_the_commit_is_lost(
+    lost: bool, client: Client, database: Database, journal: Keeper
 ) -> None:
-    keeper, cursor = keeper_of(database), now(client)
-    database.write(keeping.miss)
-    backends.fail_next_commit(database)
-    for _ in range(2):
-        tidying.record_gap(keeper)
-    assert [each["type"] for each in follow(client, cursor)] == ["journal.gap"]
+    provider, cursor = client.make_provider(VCPU=10), now(client)
+    journal.miss()
+    if lost:
+        backends.fail_next_commit(database)
+    claim(client, provider)
+    claim(client, provider)
+    found = [each["type"] for each in follow(client, cursor)]
+    assert found == ["journal.gap", "allocations.changed", "allocations.changed"]
 
 
 def test_what_is_missed_meanwhile_is_another_gap(
-    client: Client, database: Database
+    client: Client, database: Database, journal: Keeper
 ) -> None:
-    keeper, cursor = keeper_of(database), now(client)
-    database.write(keeping.miss)
-    sa.event.listen(
-        database.engine, "commit", lambda connection: keeper.miss(), once=True
-    )
-    tidying.record_gap(keeper)
-    tidying.record_gap(keeper, lambda: time.monotonic() + tidying.EVERY)
-    assert [each["type"] for each in follow(client, cursor)] == ["journal.gap"] * 2
+    provider, cursor = client.make_provider(VCPU=10), now(client)
+    journal.miss()
+
+    def miss_more(connection: sa.Connection) -> None:
+        journal.miss()
+
+    sa.event.listen(database.engine, "commit", miss_more, once=True)
+    claim(client, provider)
+    claim(client, provider)
+    found = [each["type"] for each in follow(client, cursor)]
+    assert found == ["journal.gap", "allocations.changed"] * 2
 
 
 def test_the_feed_goes_on_where_the_fleet_ends(client: Client, provider: str) -> None:
@@ -463,7 +460,8 @@ def test_another_service_is_a_gap(instances: Instances) -> None:
     assert follow(one.client, cursor) == []
     one.clock.now += NOTICED_AFTER
     one.client.get(FREE)
-    keeper = keeper_of(one.database)
+    keeper = one.context.journal
+    assert keeper
     tidying.record_gap(keeper)
     found = follow(one.client, cursor, f"&type=traits&provider={hosts[1]}")
     assert [(each["type"], each["subject"]) for each in found] == [

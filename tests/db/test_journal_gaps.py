@@ -4,17 +4,22 @@ import re
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
 
 from placement import app
 from placement.db import models
-from placement.objects.journal import keeping, tidying
+from placement.objects.journal import tidying
+from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
 from tests import programs, settings
 from tests.client import Client
 from tests.db.test_restart import status_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 CHANGES = "/ledger/v1/changes"
 # Long enough for a machine with much to do, and too short for what a minute brings.
@@ -53,15 +58,15 @@ def test_what_another_service_wrote_is_a_gap_soon(
     assert (gap["type"], gap["request"]) == ("journal.gap", "noticed by the service")
 
 
-def test_many_gaps_are_one_a_minute(database: Database) -> None:
-    client = Client(app.build(settings.make_config(), database))
+def test_many_gaps_are_one_a_minute(
+    application: "WSGIApplication", journal: Keeper
+) -> None:
+    client = Client(application)
     cursor = client.get(f"{CHANGES}?since=now")["cursor"]
-    keeper = database.look(keeping.keeper_of)
-    assert keeper
     for second in range(3 * tidying.EVERY):
-        keeper.miss()
-        tidying.record_gap(keeper, partial(int, second))
+        journal.miss()
+        tidying.record_gap(journal, partial(int, second))
     changes = client.get(f"{CHANGES}?since={cursor}")["changes"]
     assert [each["type"] for each in changes] == ["journal.gap"] * 3
-    tidying.record_gap(keeper, partial(int, 3 * tidying.EVERY))
-    assert not keeper.has_missed
+    tidying.record_gap(journal, partial(int, 3 * tidying.EVERY))
+    assert not journal.has_missed

@@ -6,7 +6,6 @@ import datetime
 import json
 import random
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +15,19 @@ import webob
 from placement import app
 from placement.cmd import manage
 from placement.db import models
-from placement.objects.journal import filing, keeping, recording, tidying
+from placement.objects import clock
+from placement.objects.journal import (
+    filing,
+    news,
+    packing,
+    recording,
+    tidying,
+)
+from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
 from placement.schemas import journal
 from placement_foundation.database.storage import Database
-from tests import settings
+from tests import backends, settings
 from tests.client import Client, new_uuid
 from tests.statements import statements
 
@@ -187,9 +195,9 @@ def test_without_a_journal_the_reason_is_said(path: str, database: Database) -> 
 
 
 def test_a_gap_is_an_event_without_a_subject(
-    application: "WSGIApplication", database: Database
+    application: "WSGIApplication", database: Database, journal: Keeper
 ) -> None:
-    database.write(recording.note_gap)
+    Ledger(database, journal).write(recording.note_gap)
     path = f"{CHANGES}?since=oldest"
     [event] = ask(application, path, "application/cloudevents-batch+json").json
     assert event["type"] == "org.openstack.placement.journal.gap"
@@ -198,12 +206,12 @@ def test_a_gap_is_an_event_without_a_subject(
 
 def test_only_so_many_have_a_place_to_wait(database: Database) -> None:
     assert settings.make_config().ledger.waiting_readers == 4
-    keeper = keeping.Keeper(database, 1, lambda: 2)
-    with keeper.waiting_place() as first, keeper.waiting_place() as second:
-        with keeper.waiting_place() as third:
+    waiting = news.News(lambda: 2)
+    with waiting.place() as first, waiting.place() as second:
+        with waiting.place() as third:
             assert (first, second, third) == (True, True, False)
-        assert keeper.waiting == 2
-    with keeper.waiting_place() as again:
+        assert waiting.waiting == 2
+    with waiting.place() as again:
         assert again
 
 
@@ -212,29 +220,45 @@ def test_a_marker_of_another_journal_is_gone(client: Client, provider: str) -> N
     assert (answer.status, answer.code) == (410, "placement.cursor_gone")
 
 
-def test_a_reader_that_waits_has_no_connection(
-    client: Client, database: Database
+def test_readers_that_wait_cost_one_small_statement_each_half_second(
+    client: Client, provider: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeper, held = keeper_of(database), set()
+    looks: list[int] = []
+    held: list[int] = []
+    pause = news.News._pause
+
+    def look(connection: Any) -> Any:
+        looks.append(1)
+        return found(connection)
+
+    def note(self: Any, deadline: float) -> None:
+        held.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]
+        pause(self, deadline)
+
+    found = filing.look
     cursor = client.get(f"{CHANGES}?since=now")["cursor"]
-    path = f"{CHANGES}?since={cursor}&wait=2"
-    reader = threading.Thread(target=client.get, args=[path])
-    reader.start()
-    while reader.is_alive():
-        if keeper.waiting:
-            held.add(database.engine.pool.checkedout())  # type: ignore[attr-defined]
-        time.sleep(0.01)
+    monkeypatch.setattr(news.News, "_pause", note)
+    monkeypatch.setattr("placement.objects.journal.filing.look", look)
+    readers = [
+        threading.Thread(target=client.get, args=[f"{CHANGES}?since={cursor}&wait=2"])
+        for _ in range(3)
+    ]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    # Each reads once; then one of them looks, at once and after each half second.
+    assert 3 < len(looks) <= 3 + 1 + 2 / news.LOOK_EVERY
+    # None of them has a connection meanwhile.
     assert 0 in held
 
 
-def keeper_of(database: Database) -> keeping.Keeper:
-    found = database.look(keeping.keeper_of)
-    assert found
-    return found
-
-
 def test_old_entries_are_removed_by_one_process_at_a_time(
-    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    database: Database,
+    journal: Keeper,
+    provider: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expired: list[int] = []
 
@@ -242,23 +266,27 @@ def test_old_entries_are_removed_by_one_process_at_a_time(
         expired.append(days)
 
     monkeypatch.setattr(tidying, "expire", expire)
-    keeper = keeper_of(database)
     with database.engine.begin() as connection:
-        filing.set_state(connection, tidied=datetime.datetime(1970, 1, 1))
+        filing.set_state(connection, tidied=filing._EPOCH)
     for _ in range(3):
-        tidying.tidy(keeper)
+        tidying.tidy(journal)
     assert expired == [30]
 
 
 def test_old_entries_are_removed_in_small_batches_and_by_no_request(
-    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    database: Database,
+    journal: Keeper,
+    provider: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for _ in range(6):
         claim(client, provider)
     filing.file_all(database)
     monkeypatch.setattr(tidying, "BATCH", 3)
+    monkeypatch.setattr(tidying, "REST", 0.0)
     # Everything is due; reading and writing remove nothing.
-    monkeypatch.setattr(keeper_of(database), "days", -1)
+    monkeypatch.setattr(journal, "days", -1)
     with statements(database) as executed:
         claim(client, provider)
         client.get(f"{CHANGES}?since=oldest")
@@ -269,7 +297,45 @@ def test_old_entries_are_removed_in_small_batches_and_by_no_request(
     assert executed.count("DELETE FROM journal_entries") == 3
 
 
-def test_entries_with_more_mentions_than_a_statement_can_have_are_removed(
+def test_what_is_due_is_not_removed_while_readers_have_to_wait(
+    client: Client, database: Database, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        claim(client, provider)
+    cursor = client.get(f"{CHANGES}?since=now")["cursor"]
+    consumer = claim(client, provider)
+    filing.file_all(database)
+    monkeypatch.setattr(tidying, "REST", 0.0)
+    remove = tidying._remove_some
+    answers: list[Any] = []
+
+    def remove_slowly(connection: Any) -> int:
+        removed = remove(connection)
+        reader = threading.Thread(
+            target=lambda: answers.append(client.call("GET", f"{CHANGES}?since=oldest"))
+        )
+        reader.start()
+        reader.join(15)
+        assert not reader.is_alive()
+        return removed
+
+    # Killed in between, it goes on with what it has left.
+    with database.engine.begin() as connection:
+        begins = clock.now() + datetime.timedelta(days=1)
+        tidying._begin_later(connection, begins)
+    gone = client.call("GET", f"{CHANGES}?since={cursor}")
+    assert (gone.status, gone.code) == (410, "placement.cursor_gone")
+    if backends.KIND != "sqlite":
+        # There, a new entry could not be filed beside any writer.
+        claim(client, provider)
+    monkeypatch.setattr(tidying, "_remove_some", remove_slowly)
+    assert tidying.expire(database, days=1) == 6
+    # The second time, nothing was left.
+    assert [answer.status for answer in answers] == [200, 200]
+    assert consumer not in str(answers)
+
+
+def test_entries_with_more_words_than_a_statement_can_have_are_removed(
     database: Database, client: Client, provider: str
 ) -> None:
     # PostgreSQL takes at most 65 535 values, and a consumer may have many providers.
@@ -277,10 +343,10 @@ def test_entries_with_more_mentions_than_a_statement_can_have_are_removed(
     filing.file_all(database)
     entries = models.JOURNAL_ENTRIES
     with database.engine.begin() as connection:
-        text = connection.scalars(sa.select(entries.c.document).limit(1)).one()
-        roots = [new_uuid() for _ in range(70_000)]
-        document = json.dumps({**json.loads(text), "roots": roots})
-        connection.execute(sa.update(entries).values(document=document))
+        packed = connection.scalars(sa.select(entries.c.entry).limit(1)).one()
+        document = packing.unpack(packed)
+        document["roots"] = [new_uuid() for _ in range(70_000)]
+        connection.execute(sa.update(entries).values(entry=packing.pack(document)))
     assert tidying.expire(database, days=-1) > 0
     with database.engine.connect() as connection:
         assert not connection.scalar(sa.select(sa.func.count()).select_from(entries))

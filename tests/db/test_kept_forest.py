@@ -23,6 +23,8 @@ from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
 from placement.objects import allocation, change_log
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement.schemas import allocation_candidate as wire
 from placement_foundation.database import storage
 from placement_foundation.http import query_string
@@ -463,9 +465,9 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
     first, last = hosts[0], hosts[-1]
     answers: list[int] = []
 
-    def claim_beside(connection: sa.Connection) -> None:
+    def claim_beside(tx: Transaction) -> None:
         claims = [claim_of(first)]
-        allocation.replace_all(connection, claims, attempts=1)
+        allocation.replace_all(tx, claims, attempts=1)
         beside = threading.Thread(
             target=lambda: answers.append(
                 other.client.claim(new_uuid(), {last: {"VCPU": 1}}).status
@@ -475,7 +477,7 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
         beside.join(20)
         assert answers == [204], "it waits until the other transaction ends"
 
-    one.database.write(claim_beside)
+    Ledger(one.database).write(claim_beside)
     assert sum(one.client.usages(host)["VCPU"] for host in (first, last)) == 2
 
 

@@ -13,7 +13,9 @@ from placement import app
 from placement.db import migration, models
 from placement.model.lease import BATON
 from placement.objects import allocation, clock, lease, leasing
+from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
+from placement.objects.transaction import Transaction
 from placement_foundation.database.storage import Database
 from tests import backends
 from tests.client import Client, new_uuid
@@ -65,7 +67,7 @@ def test_the_row_that_says_who_ends_leases_is_no_damage(
 ) -> None:
     claim(client, client.make_provider(VCPU=8), 5)
     hands.ahead = 10
-    assert leasing.end_all_due(database) == 1
+    assert leasing.end_all_due(Ledger(database)) == 1
     with database.engine.connect() as connection:
         assert list(checking.check(connection)) == []
 
@@ -83,13 +85,13 @@ def test_a_lease_ends_in_time_and_not_before(
 ) -> None:
     provider = client.make_provider(VCPU=9)
     for_good, short, long = (claim(client, provider, each) for each in (None, 60, 600))
-    assert leasing.end_all_due(database) == 0
+    assert leasing.end_all_due(Ledger(database)) == 0
     hands.ahead = 59
-    assert leasing.end_all_due(database) == 0
+    assert leasing.end_all_due(Ledger(database)) == 0
     assert client.usages(provider) == {"VCPU": 3}
     hands.ahead = 61
     with caplog.at_level(logging.INFO):
-        assert leasing.end_all_due(database) == 1
+        assert leasing.end_all_due(Ledger(database)) == 1
     assert [
         record.getMessage() for record in caplog.records if "lease" in record.msg
     ] == [f"the lease of consumer {short} has ended, and its allocations"]
@@ -98,7 +100,7 @@ def test_a_lease_ends_in_time_and_not_before(
     assert renew(client, short, 60) == 404
     assert client.call("GET", f"/ledger/v1/leases/{short}").status == 404
     hands.ahead = 10_000
-    assert leasing.end_all_due(database) == 1
+    assert leasing.end_all_due(Ledger(database)) == 1
     assert client.get(f"/allocations/{long}") == {"allocations": {}}
     assert client.get(f"/allocations/{for_good}")["allocations"]
 
@@ -111,7 +113,7 @@ def test_candidates_see_what_has_ended(
     query = "/allocation_candidates?resources=VCPU:1"
     assert client.get(query)["allocation_requests"] == []
     hands.ahead = 61
-    leasing.end_all_due(database)
+    leasing.end_all_due(Ledger(database))
     assert len(client.get(query)["allocation_requests"]) == 1
 
 
@@ -122,7 +124,7 @@ def test_a_renewal_before_the_end_wins(
     consumer = claim(client, provider, 60)
     hands.ahead = 61
     assert renew(client, consumer, 60) == 200
-    assert leasing.end_all_due(database) == 0
+    assert leasing.end_all_due(Ledger(database)) == 0
     assert client.usages(provider) == {"VCPU": 1}
 
 
@@ -139,15 +141,15 @@ def test_a_renewal_that_comes_between_is_seen(
     hands.ahead = 61
     hold = allocation.hold
 
-    def hold_late(connection: sa.Connection, *args: Any) -> Any:
+    def hold_late(tx: Transaction, *args: Any) -> Any:
         monkeypatch.setattr(allocation, "hold", hold)
         thread = threading.Thread(target=renew, args=(client, consumer, 60))
         thread.start()
         thread.join()
-        return hold(connection, *args)
+        return hold(tx, *args)
 
     monkeypatch.setattr(allocation, "hold", hold_late)
-    assert leasing.end_all_due(database) == 0
+    assert leasing.end_all_due(Ledger(database)) == 0
     assert client.usages(provider) == {"VCPU": 1}
 
 
@@ -159,7 +161,7 @@ def test_many_end_in_batches(
     for _ in range(10):
         claim(client, provider, 60)
     hands.ahead = 61
-    assert leasing.end_all_due(database) == 10
+    assert leasing.end_all_due(Ledger(database)) == 10
     assert client.usages(provider) == {"VCPU": 0}
 
 
@@ -173,14 +175,14 @@ def test_each_ends_once_however_many_look(
     ended: list[int] = []
 
     def end() -> None:
-        ended.append(leasing.end_all_due(database))
+        ended.append(leasing.end_all_due(Ledger(database)))
 
     threads = [threading.Thread(target=end) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    ended.append(leasing.end_all_due(database))
+    ended.append(leasing.end_all_due(Ledger(database)))
     assert sum(ended) == 40
     assert client.usages(provider) == {"VCPU": 0}
 
@@ -199,9 +201,9 @@ def test_renewals_that_race_with_the_end_are_told_the_truth(
 
     thread = threading.Thread(target=renew_all)
     thread.start()
-    ended = leasing.end_all_due(database)
+    ended = leasing.end_all_due(Ledger(database))
     thread.join()
-    ended += leasing.end_all_due(database)
+    ended += leasing.end_all_due(Ledger(database))
     assert set(answers.values()) <= {200, 404}
     assert ended == list(answers.values()).count(404)
     for consumer, status in answers.items():
@@ -232,24 +234,24 @@ def test_of_two_services_one_ends_leases_and_the_other_does_not_wait(
     claim(client, provider, 30)
     hands.ahead = 31
     # The first time, there is nothing yet that one of them could hold.
-    assert leasing.end_all_due(other_service) == 1
+    assert leasing.end_all_due(Ledger(other_service)) == 1
     for _ in range(3):
         claim(client, provider, 30)
     hands.ahead = 62
     hold = allocation.hold
     meanwhile: list[int] = []
 
-    def hold_late(connection: sa.Connection, *args: Any) -> Any:
+    def hold_late(tx: Transaction, *args: Any) -> Any:
         monkeypatch.setattr(allocation, "hold", hold)
         thread = threading.Thread(
-            target=lambda: meanwhile.append(leasing.end_all_due(other_service))
+            target=lambda: meanwhile.append(leasing.end_all_due(Ledger(other_service)))
         )
         thread.start()
         thread.join()
-        return hold(connection, *args)
+        return hold(tx, *args)
 
     monkeypatch.setattr(allocation, "hold", hold_late)
-    assert leasing.end_all_due(database) == 3
+    assert leasing.end_all_due(Ledger(database)) == 3
     assert meanwhile == [0]
     assert client.usages(provider) == {"VCPU": 0}
 
@@ -277,16 +279,16 @@ def test_what_a_service_has_begun_to_end_another_one_ends(
     with monkeypatch.context() as patch:
         patch.setattr(allocation, "delete_held", delete_and_die)
         with pytest.raises(Killed):
-            leasing.end_all_due(database)
+            leasing.end_all_due(Ledger(database))
     assert client.usages(provider) == {"VCPU": 3}
     for consumer in consumers:
         assert client.call("GET", f"/ledger/v1/leases/{consumer}").status == 200
-    assert leasing.end_all_due(other_service) == 3
+    assert leasing.end_all_due(Ledger(other_service)) == 3
     assert client.usages(provider) == {"VCPU": 0}
 
 
 def test_two_services_end_each_lease_once(
-    client: Client, database: Database, other_service: Database, hands: Clock
+    client: Client, ledger: Ledger, other_service: Database, hands: Clock
 ) -> None:
     provider = client.make_provider(VCPU=100)
     for _ in range(40):
@@ -295,11 +297,11 @@ def test_two_services_end_each_lease_once(
     since = client.get("/ledger/v1/changes?since=now")["cursor"]
     ended = at_once(
         [
-            lambda: leasing.end_all_due(database),
-            lambda: leasing.end_all_due(other_service),
+            lambda: leasing.end_all_due(ledger),
+            lambda: leasing.end_all_due(Ledger(other_service, ledger.journal)),
         ]
     )
-    left = leasing.end_all_due(database)
+    left = leasing.end_all_due(ledger)
     assert sum(ended) + left == 40
     changes = client.get(f"/ledger/v1/changes?since={since}")["changes"]
     expired = [each["subject"] for each in changes if each["type"] == "lease.expired"]
@@ -314,7 +316,7 @@ def test_a_consumer_that_is_deleted_and_created_again_has_no_lease(
     assert client.call("DELETE", f"/allocations/{consumer}").status == 204
     assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
     hands.ahead = 61
-    assert leasing.end_all_due(database) == 0
+    assert leasing.end_all_due(Ledger(database)) == 0
 
 
 def test_the_lease_of_a_consumer_that_another_service_has_deleted_goes(
@@ -329,7 +331,7 @@ def test_the_lease_of_a_consumer_that_another_service_has_deleted_goes(
     database.write(delete)
     assert client.call("GET", f"/ledger/v1/leases/{consumer}").status == 404
     hands.ahead = 61
-    assert leasing.end_all_due(database) == 0
+    assert leasing.end_all_due(Ledger(database)) == 0
     rows = sa.select(models.LEASES.c.consumer_id)
     with database.engine.connect() as connection:
         assert connection.scalars(rows).all() == [BATON]
@@ -364,12 +366,12 @@ def test_a_lease_is_not_that_of_a_later_consumer_with_the_same_id(
     with database.engine.connect() as connection:
         assert [each.name for each in checking.check(connection)] == ["lease"]
     hands.ahead = 61
-    leasing.end_all_due(database)
+    leasing.end_all_due(Ledger(database))
     assert client.usages(provider) == {"VCPU": 1}
     assert renew(client, later, 60) == 200
     assert client.call("GET", f"/ledger/v1/leases/{later}").status == 200
     hands.ahead = 200
-    assert leasing.end_all_due(database) == 1
+    assert leasing.end_all_due(Ledger(database)) == 1
 
 
 def test_leases_are_carried_over(empty: Database) -> None:
@@ -412,6 +414,6 @@ def test_without_the_table_only_leases_are_missing(empty: Database) -> None:
         assert "placement-manage db sync" in refused.detail
         assert renew(client, consumer, 60) == 503
         assert client.get("/ledger/v1/leases") == {"leases": [], "marker": None}
-        assert leasing.end_all_due(empty) == 0
+        assert leasing.end_all_due(Ledger(empty)) == 0
     assert client.place([new_uuid()]).status == 201
     assert client.call("DELETE", f"/allocations/{consumer}").status == 204

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from placement.cmd import manage, online_data_migrations
 from placement.db import migration, models
 from placement.objects import online_migration
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
@@ -559,8 +560,8 @@ def test_the_arguments_of_the_program_are_those_of_the_process(
 def test_the_largest_limit_suits_every_database(database: Database) -> None:
     limit = online_data_migrations.MOST
     assert (
-        database.write(
-            lambda connection: online_migration.set_root_provider_ids(connection, limit)
+        Ledger(database).write(
+            lambda tx: online_migration.set_root_provider_ids(tx, limit)
         )
         == 0
     )

@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.objects import online_migration
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests.db import legacy
 
@@ -14,16 +15,16 @@ PROJECT, USER = "the project of nobody", "the user of nobody"
 
 
 def create_consumers(database: Database, limit: int) -> int:
-    return database.write(
-        lambda connection: online_migration.create_incomplete_consumers(
-            connection, limit, project=PROJECT, user=USER
+    return Ledger(database).write(
+        lambda tx: online_migration.create_incomplete_consumers(
+            tx, limit, project=PROJECT, user=USER
         )
     )
 
 
 def set_roots(database: Database, limit: int) -> int:
-    return database.write(
-        lambda connection: online_migration.set_root_provider_ids(connection, limit)
+    return Ledger(database).write(
+        lambda tx: online_migration.set_root_provider_ids(tx, limit)
     )
 
 

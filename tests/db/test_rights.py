@@ -16,6 +16,7 @@ from placement import app
 from placement.cmd import status
 from placement.db import models
 from placement.objects import own_table, standard_name
+from placement.objects.ledger import Ledger
 from placement.objects.own_table import Fault
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -72,7 +73,7 @@ def test_the_whole_api_works_whatever_rights_there_are_on_our_own_tables(
     # Missing names are added, which is a change to be recorded as well.
     with plain.database.engine.begin() as connection:
         connection.execute(sa.delete(models.Trait))
-    standard_name.synchronise(restricted.database)
+    standard_name.synchronise(Ledger(restricted.database))
     seed = random.randrange(10**6)
     writer = Writer(random.Random(seed), [restricted.client])
     for _ in range(40):

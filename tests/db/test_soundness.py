@@ -17,7 +17,8 @@ from placement.cmd.checking import SHOWN
 from placement.db import models
 from placement.demonstration import planting
 from placement.objects import standard_name
-from placement.objects.journal import keeping
+from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement.objects.soundness.checking import Finding
 from placement.objects.soundness.rule import RULES
@@ -38,8 +39,7 @@ PROGRAM = Path(sys.executable).with_name("placement-manage")
 @pytest.fixture
 def cloud(database: Database) -> Iterator[Database]:
     """A database with a cloud in which nothing is wrong."""
-    keeping.keep(database, days=1)
-    database.write(lambda connection: planting.plant(connection, 12))
+    Ledger(database).write(lambda tx: planting.plant(tx, 12))
     database.write(add_child)
     yield database
     with unguarded(database) as connection:
@@ -52,7 +52,7 @@ def cloud(database: Database) -> Iterator[Database]:
         connection.execute(
             sa.update(providers).values(root_provider_id=None, parent_provider_id=None)
         )
-    standard_name.synchronise(database)
+    standard_name.synchronise(Ledger(database))
 
 
 @pytest.fixture
@@ -402,8 +402,8 @@ def test_damage_is_found_and_mended_if_there_is_one_way_to(
     assert (findings[name].repair is not None) == can_be_mended
     counting, gaps = cloud.look(what_counts), cloud.look(count_gaps)
     assert counting
-    mended = cloud.write(
-        lambda connection: checking.repair(connection, [*findings.values()], 1000)
+    mended = Ledger(cloud, Keeper(cloud, days=1)).write(
+        lambda tx: checking.repair(tx, [*findings.values()], 1000)
     )
     assert (name in found(cloud)) == (not can_be_mended)
     assert cloud.look(what_counts) == counting
@@ -454,7 +454,7 @@ def test_what_a_repair_leaves_with_nothing_is_mended_too(
         held = sa.update(models.Allocation).where(gone)
         connection.execute(held.values(resource_provider_id=NOWHERE))
     findings = list(found(cloud).values())
-    assert cloud.write(lambda connection: checking.repair(connection, findings)) == {
+    assert Ledger(cloud).write(lambda tx: checking.repair(tx, findings)) == {
         "allocation-provider": 1,
         "consumer-allocations": 1,
         "lease": 1,

@@ -7,7 +7,9 @@ import sqlalchemy as sa
 
 from placement.db import migration, models
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement.objects.standard_name import Added
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from tests import backends
@@ -29,7 +31,7 @@ def rows(database: Database, model: type[models.Base]) -> list[sa.Row[tuple[int]
 
 
 def test_the_class_ids_are_the_places_in_the_library(migrated: Database) -> None:
-    added = standard_name.synchronise(migrated)
+    added = standard_name.synchronise(Ledger(migrated))
     classes = {
         row.id: (row.name, row.created_at is not None, row.updated_at)
         for row in rows(migrated, models.ResourceClass)
@@ -43,7 +45,7 @@ def test_the_class_ids_are_the_places_in_the_library(migrated: Database) -> None
 
 
 def test_all_traits_of_the_library_are_added(migrated: Database) -> None:
-    added = standard_name.synchronise(migrated)
+    added = standard_name.synchronise(Ledger(migrated))
     traits = rows(migrated, models.Trait)
     assert {row.name for row in traits} == set(os_traits.get_traits())
     assert all(row.created_at and row.updated_at is None for row in traits)
@@ -51,14 +53,14 @@ def test_all_traits_of_the_library_are_added(migrated: Database) -> None:
 
 
 def test_a_second_time_nothing_is_written(migrated: Database) -> None:
-    standard_name.synchronise(migrated)
+    standard_name.synchronise(Ledger(migrated))
     seen: list[str] = []
 
     def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
         seen.append(statement)
 
     sa.event.listen(migrated.engine, "before_cursor_execute", note)
-    assert standard_name.synchronise(migrated) == Added([], [])
+    assert standard_name.synchronise(Ledger(migrated)) == Added([], [])
     assert seen
     assert not [line for line in seen if line.startswith(CHANGES)]
 
@@ -67,7 +69,7 @@ def test_only_what_is_missing_is_added(migrated: Database) -> None:
     legacy.fill(migrated)
     before = {row.id: row for row in rows(migrated, models.ResourceClass)}
     traits_before = rows(migrated, models.Trait)
-    added = standard_name.synchronise(migrated)
+    added = standard_name.synchronise(Ledger(migrated))
     assert list(added.resource_classes) == os_resource_classes.STANDARDS[18:]
     assert set(added.traits) == set(os_traits.get_traits()) - {
         "HW_CPU_X86_AVX2",
@@ -81,13 +83,13 @@ def test_only_what_is_missing_is_added(migrated: Database) -> None:
 def test_names_that_left_the_libraries_stay(
     migrated: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    standard_name.synchronise(migrated)
+    standard_name.synchronise(Ledger(migrated))
     before = rows(migrated, models.ResourceClass), rows(migrated, models.Trait)
     monkeypatch.setattr(
         os_resource_classes, "STANDARDS", os_resource_classes.STANDARDS[:5]
     )
     monkeypatch.setattr(os_traits, "get_traits", lambda: ["HW_CPU_X86_AVX2"])
-    assert standard_name.synchronise(migrated) == Added([], [])
+    assert standard_name.synchronise(Ledger(migrated)) == Added([], [])
     after = rows(migrated, models.ResourceClass), rows(migrated, models.Trait)
     assert after == before
 
@@ -99,7 +101,7 @@ def test_a_class_whose_id_is_taken_is_left_out_and_reported(
         legacy.insert(
             connection, "resource_classes", {"id": 3, "name": "SOMETHING_ELSE"}
         )
-    added = standard_name.synchronise(migrated)
+    added = standard_name.synchronise(Ledger(migrated))
     assert "PCI_DEVICE" not in added.resource_classes
     assert len(added.resource_classes) == len(os_resource_classes.STANDARDS) - 1
     assert "PCI_DEVICE" in caplog.text
@@ -116,13 +118,13 @@ def test_the_loser_of_a_race_adds_nothing(
         answer = missing(connection)
         if not looked:
             looked.append(True)
-            standard_name.synchronise_resource_classes(migrated)
+            standard_name.synchronise_resource_classes(Ledger(migrated))
         return answer
 
     monkeypatch.setattr(
         standard_name, "list_missing_resource_classes", look_and_be_overtaken
     )
-    migrated.write(standard_name.add_missing_resource_classes)
+    Ledger(migrated).write(standard_name.add_missing_resource_classes)
     names = [row.name for row in rows(migrated, models.ResourceClass)]
     assert names == os_resource_classes.STANDARDS
 
@@ -133,7 +135,7 @@ def test_the_sql_mode_is_as_before_afterwards(migrated: Database) -> None:
         return str(connection.scalar(sa.text("SELECT @@SESSION.sql_mode")))
 
     before = migrated.write(mode)
-    standard_name.synchronise(migrated)
+    standard_name.synchronise(Ledger(migrated))
     assert migrated.write(mode) == before
     assert "TRADITIONAL" in before
     assert "NO_AUTO_VALUE_ON_ZERO" not in before
@@ -148,9 +150,9 @@ def test_the_sql_mode_is_as_before_after_a_failure(
 
     monkeypatch.setattr(storage, "insert_missing", fail)
 
-    def mode_after_failure(connection: sa.Connection) -> str:
+    def mode_after_failure(tx: Transaction) -> str:
         with pytest.raises(LookupError):
-            standard_name.add_missing_resource_classes(connection)
-        return str(connection.scalar(sa.text("SELECT @@SESSION.sql_mode")))
+            standard_name.add_missing_resource_classes(tx)
+        return str(tx.connection.scalar(sa.text("SELECT @@SESSION.sql_mode")))
 
-    assert "NO_AUTO_VALUE_ON_ZERO" not in migrated.write(mode_after_failure)
+    assert "NO_AUTO_VALUE_ON_ZERO" not in Ledger(migrated).write(mode_after_failure)

@@ -18,6 +18,7 @@ from placement.db import migration
 from placement.forest import cache
 from placement.objects import standard_name
 from placement.objects.journal import filing
+from placement.objects.ledger import Ledger
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import MigrationError
@@ -376,7 +377,7 @@ class TestDatabase:
     ) -> None:
         migration.SCHEMA.upgrade(empty)
         legacy.fill(empty)
-        standard_name.synchronise(empty)
+        standard_name.synchronise(Ledger(empty))
         filing.resume(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         ready.clear()

@@ -10,6 +10,10 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from placement.db import models
+from placement.model import entry
+from placement.model.entry import Entry
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation import errors
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -26,114 +30,49 @@ def count(database: Database) -> int:
     return database.read(lambda connection: connection.scalar(COUNT) or 0)
 
 
-def note(connection: sa.Connection) -> dict[object, object]:
-    """Return a copy of the notes, and add to them."""
-    found = dict(storage.notes(connection))
-    connection.execute(COUNT)
-    storage.notes(connection)["noted"] = True
-    return found
+def add(tx: Transaction) -> None:
+    tx.execute(ADD)
+    tx.record_names([Entry(entry.TRAIT_CREATED, "CUSTOM_ONE")])
 
 
-RUNS = pytest.mark.parametrize(
-    "run", [Database.read, Database.write, Database.look, Database.fetch]
-)
-
-
-@RUNS
-def test_notes_end_with_their_transaction(
-    database: Database, run: Callable[[Database, object], object]
+def test_another_attempt_has_nothing_of_the_one_that_failed(
+    ledger: Ledger,
 ) -> None:
-    # The pool gives the same connection again.
-    for _ in range(3):
-        assert run(database, note) == {}
+    attempts: list[Transaction] = []
 
-
-@RUNS
-def test_a_connection_is_given_back_if_an_opening_fails(
-    database: Database, run: Callable[[Database, object], object]
-) -> None:
-    def fail(connection: sa.Connection) -> None:
-        raise LookupError
-
-    database.openings["failing"] = fail
-    # What was raised refers to the connection, which nobody else closes, either.
-    with pytest.raises(LookupError) as raised:
-        run(database, note)
-    pool = database.engine.pool
-    assert isinstance(pool, sa.QueuePool)
-    assert pool.checkedout() == 0, raised
-
-
-def test_another_attempt_finds_no_notes_of_the_one_that_failed(
-    database: Database,
-) -> None:
-    found = []
-
-    def lose_once(connection: sa.Connection) -> None:
-        found.append(note(connection))
-        connection.execute(ADD)
-        storage.at_end(connection, lambda _: None)
-        if len(found) == 1:
+    def lose_once(tx: Transaction) -> None:
+        assert (tx.entries, tx.has_changed_names, tx.after_commit) == ({}, False, [])
+        attempts.append(tx)
+        add(tx)
+        if len(attempts) == 1:
             raise LostRaceError
 
-    database.write(lose_once)
-    assert found == [{}, {}]
-    assert count(database) == 1
+    ledger.write(lose_once)
+    assert len(attempts) == 2
+    assert count(ledger.database) == 1
 
 
-def test_a_transaction_within_another_one_has_notes_of_its_own(
-    database: Database,
-) -> None:
-    def nested(connection: sa.Connection) -> None:
-        note(connection)
-        assert database.read(note) == {}
-        assert "noted" in storage.notes(connection)
-
-    database.read(nested)
-
-
-def test_what_is_left_for_the_end_belongs_to_the_transaction(
-    database: Database,
-) -> None:
-    def add(connection: sa.Connection) -> None:
-        connection.execute(ADD)
-
-    def work(connection: sa.Connection) -> None:
-        storage.at_end(connection, add)
-        assert connection.scalar(COUNT) == 0
-
-    database.write(work)
-    assert count(database) == 1
-
-
-def test_what_is_left_for_afterwards_is_done_once_it_has_committed(
-    database: Database,
+def test_what_follows_the_commit_is_done_once_it_has_committed(
+    ledger: Ledger,
 ) -> None:
     seen = []
 
-    def work(connection: sa.Connection) -> None:
-        connection.execute(ADD)
-        storage.afterwards(connection, lambda: seen.append(count(database)))
+    def work(tx: Transaction) -> None:
+        add(tx)
+        tx.after_commit.append(lambda: seen.append(count(ledger.database)))
 
-    backends.fail_next_commit(database)
-    database.write(work)
+    backends.fail_next_commit(ledger.database)
+    ledger.write(work)
     assert seen == [1]
 
 
 @pytest.mark.parametrize("failure", [errors.BadRequest, LookupError, KeyboardInterrupt])
-@pytest.mark.parametrize("late", [False, True])
 def test_a_failure_takes_everything_back(
-    database: Database, failure: type[BaseException], late: bool
+    database: Database, failure: type[BaseException]
 ) -> None:
-    def fail(connection: sa.Connection) -> None:
-        raise failure
-
     def work(connection: sa.Connection) -> None:
         connection.execute(ADD)
-        if late:
-            storage.at_end(connection, fail)
-        else:
-            fail(connection)
+        raise failure
 
     with pytest.raises(failure):
         database.write(work)

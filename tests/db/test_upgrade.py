@@ -9,6 +9,7 @@ from placement import app, conf
 from placement.cmd import online_data_migrations
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
 from tests import backends, settings
@@ -62,7 +63,7 @@ def send(
 def take_over(database: Database) -> "WSGIApplication":
     """Do what an operator does, and return the service."""
     migration.SCHEMA.upgrade(database)
-    standard_name.synchronise(database)
+    standard_name.synchronise(Ledger(database))
     return app.build(settings.make_config(), database)
 
 
@@ -213,7 +214,7 @@ def test_a_database_with_gaps_is_repaired_and_taken_over(
     legacy.add_allocation_without_consumer(empty)
     with pytest.raises(MigrationError, match="There is at least one"):
         migration.SCHEMA.upgrade(empty)
-    assert online_data_migrations.run(empty, conf.Settings(), None) == 0
+    assert online_data_migrations.run(Ledger(empty), conf.Settings(), None) == 0
     check_repaired(take_over(empty))
 
 
@@ -230,7 +231,7 @@ def test_rows_that_others_left_incomplete_are_repaired_in_place(
     assert send(application, "GET", f"/allocations/{ORPHAN}") == {"allocations": {}}
     usages = send(application, "GET", f"/resource_providers/{HOST}/usages")
     assert usages["usages"]["VCPU"] == 6
-    assert online_data_migrations.run(empty, conf.Settings(), None) == 0
+    assert online_data_migrations.run(Ledger(empty), conf.Settings(), None) == 0
     check_repaired(application)
 
 

@@ -11,6 +11,7 @@ import webob
 from placement import app
 from placement.db import migration, models
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from placement_foundation.http import health
 from tests import statements
@@ -109,7 +110,7 @@ def test_a_database_that_lacks_a_name_is_not_ready(
     try:
         response = ask(app.build(make_config(), database), "/readyz")
     finally:
-        standard_name.synchronise(database)
+        standard_name.synchronise(Ledger(database))
     assert response.status_int == 503
     assert response.text == (
         "database: ok\nschema: ok\nnames: failed\nown_tables: unknown\n"

@@ -5,6 +5,7 @@ from functools import partial
 from placement import app
 from placement.db import migration
 from placement.objects import standard_name
+from placement.objects.ledger import Ledger
 from placement_foundation import option
 from placement_foundation.database import storage
 from tests import settings
@@ -15,7 +16,7 @@ from tests.threads import at_once
 def test_threads_take_turns() -> None:
     database = storage.connect(option.DatabaseSettings("sqlite://"))
     migration.SCHEMA.upgrade(database)
-    standard_name.synchronise(database)
+    standard_name.synchronise(Ledger(database))
     client = Client(app.build(settings.make_config(), database))
 
     def make_some(thread: int) -> set[int]:

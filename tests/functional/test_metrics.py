@@ -1,7 +1,6 @@
 """The metrics that the service reports at ``/metrics``."""
 
 import contextlib
-import errno
 import os
 import signal
 import socket
@@ -12,7 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
@@ -24,11 +23,12 @@ from placement.db import models
 from placement.model.lease import BATON
 from placement.monitoring import fleet
 from placement.objects import leasing, total
+from placement.objects.ledger import Ledger
 from placement.routes import ROUTES
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
 from placement_foundation.observing import metrics, telemetry
-from tests import backends, client, programs, statements
+from tests import backends, client, programs
 from tests.functional import identity
 from tests.reading import Reading
 from tests.settings import make_config
@@ -256,18 +256,6 @@ def test_counts_remain_of_processes_that_have_ended(tmp_path: Path) -> None:
     assert Reading(written).get("placement_transaction_retries_total") == 3
 
 
-def test_a_file_that_another_process_is_just_making_is_left_out(
-    counting: "WSGIApplication",
-) -> None:
-    ask(counting, "/")
-    file = Path(metrics.directory(), "counter_0.db")
-    file.touch(exist_ok=False)
-    try:
-        assert read(counting).get("placement_requests_total", operation="/") >= 1
-    finally:
-        file.unlink()
-
-
 def test_nothing_of_it_is_there_unless_it_is_wanted(
     application: "WSGIApplication",
 ) -> None:
@@ -330,35 +318,28 @@ def sums(collector: fleet.FleetTotals) -> Reading:
     return Reading(prometheus_client.generate_latest(registry).decode())
 
 
-def test_the_fleet_is_asked_of_the_database_once_for_all_processes(
-    database: Database, application: "WSGIApplication", tmp_path: Path
+def test_the_fleet_is_asked_of_the_database_now_and_then(
+    database: Database, application: "WSGIApplication"
 ) -> None:
     administrator, clock = client.Client(application), Clock()
     administrator.make_provider(VCPU=4)
-    processes = [
-        fleet.FleetTotals(database, str(tmp_path), 60, clock) for _ in range(3)
-    ]
-    with statements.statements(database, of_all_threads=True) as recorded:
-        for process in processes * 2:
-            assert sums(process).get("placement_fleet_providers") == 1
-    selects = [text for text in recorded if text.startswith("SELECT")]
-    assert len(selects) == 4
+    collector = fleet.FleetTotals(database, 60, clock)
+    assert sums(collector).get("placement_fleet_providers") == 1
     administrator.make_provider(VCPU=4)
     clock.now += 59
-    assert sums(processes[1]).get("placement_fleet_providers") == 1
+    assert sums(collector).get("placement_fleet_providers") == 1
     clock.now += 1
-    assert sums(processes[1]).get("placement_fleet_providers") == 2
-    assert sums(processes[2]).get("placement_fleet_providers") == 2
+    assert sums(collector).get("placement_fleet_providers") == 2
 
 
 def test_sums_remain_while_the_database_is_away(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    collector = fleet.FleetTotals(database, str(tmp_path), 60, clock)
+    collector = fleet.FleetTotals(database, 60, clock)
     before = sums(collector)
     refreshed = "placement_fleet_refreshed_timestamp_seconds"
-    assert before.get(refreshed) == clock.now
+    assert time.time() - 60 < before.get(refreshed) <= time.time()
 
     def fail(connection: object) -> total.Totals:
         raise OSError("away")
@@ -368,51 +349,8 @@ def test_sums_remain_while_the_database_is_away(
     assert sums(collector).values == before.values
 
 
-def test_sums_are_read_again_when_the_clock_was_set_back(
-    database: Database, application: "WSGIApplication", tmp_path: Path
-) -> None:
-    administrator, clock = client.Client(application), Clock()
-    collector = fleet.FleetTotals(database, str(tmp_path), 60, clock)
-    assert sums(collector).get("placement_fleet_providers") == 0
-    administrator.make_provider(VCPU=4)
-    clock.now -= 1000
-    assert sums(collector).get("placement_fleet_providers") == 1
-
-
-def test_the_fleet_is_left_out_while_the_disk_is_full(
-    database: Database,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    clock = Clock()
-    collector = fleet.FleetTotals(database, str(tmp_path), 60, clock)
-    loads: list[object] = []
-
-    def load(connection: object) -> total.Totals:
-        loads.append(connection)
-        return total.Totals(7, {}, {})
-
-    monkeypatch.setattr(total, "load", load)
-
-    def full(*arguments: object) -> NoReturn:
-        raise OSError(errno.ENOSPC, "full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", full)
-        for seconds in (0, 30, 30):
-            clock.now += seconds
-            assert not sums(collector).values
-    # They are not read more often than usual.
-    assert len(loads) == 2
-    found = [each for each in caplog.messages if "sums of the fleet" in each]
-    assert len(found) == 1
-    clock.now += 60
-    assert sums(collector).get("placement_fleet_providers") == 7
-
-
 def test_only_so_many_names_are_shown(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     classes = {
         f"CUSTOM_{number:03}": total.Amounts(providers=number) for number in range(103)
@@ -420,7 +358,7 @@ def test_only_so_many_names_are_shown(
     consumers = {f"TYPE_{number:03}": number for number in range(102)}
     totals = total.Totals(7, classes, consumers)
     monkeypatch.setattr(total, "load", lambda connection: totals)
-    reading = sums(fleet.FleetTotals(database, str(tmp_path), 60))
+    reading = sums(fleet.FleetTotals(database, 60))
     shown = reading.labelled("resource_class")
     assert len(shown) == 100
     assert not shown & {"CUSTOM_000", "CUSTOM_001", "CUSTOM_002"}
@@ -628,7 +566,7 @@ def test_placements_are_counted_by_result_and_leases_that_expire(
     sooner = sa.update(models.LEASES).values(expires_at=1)
     with database.engine.begin() as connection:
         connection.execute(sooner.where(models.LEASES.c.consumer_id != BATON))
-    leasing.run(database)
+    leasing.end_all_due(Ledger(database))
     change = Change(before, read(counting))
     for result in ("dry_run", "placed", "existed", "no_room", "refused", "partly"):
         assert change.get("placement_placements_total", result=result) == 1, result

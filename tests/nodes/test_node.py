@@ -244,7 +244,7 @@ def test_a_patch_cannot_make_a_node_too_large(nodes: Caller) -> None:
         {"op": "copy", "from": "/extra", "path": f"/extra/{name}"} for name in "bc"
     ]
     answer = nodes.patch("n1", *double * 20)
-    assert (answer.status, "The patch is too large" in answer.fault) == (400, True)
+    assert (answer.status, "The node is too" in answer.fault) == (400, True)
     large = {"op": "add", "path": "/extra/b", "value": "x" * (1 << 20)}
     answer = nodes.patch("n1", large)
     assert (answer.status, "The node is too large" in answer.fault) == (400, True)

@@ -32,6 +32,7 @@ from placement_reservations.lifecycle import (
     turn,
 )
 from placement_reservations.store import allocation as allocations
+from placement_reservations.store import claim as claims
 from placement_reservations.store import flavor as flavors
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
@@ -316,7 +317,9 @@ class Cloud:
         """Let the event loop take a turn in which it checks the hosts."""
         self.clock.advance(advance)
         self.world.database.write(
-            lambda connection: connection.execute(sa.delete(models.Watch))
+            lambda connection: connection.execute(
+                sa.delete(models.Claim).where(models.Claim.operation == claims.WATCH)
+            )
         )
         turn.Loop(self.world).turn()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_reservations.lifecycle import execution, health, inspection
+from placement_reservations.lifecycle import execution, health
 from placement_reservations.lifecycle.change import Update, WishChange, update
 from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
@@ -151,7 +151,7 @@ def test_a_lease_that_is_changed_while_hosts_are_looked_at_has_no_trouble(
             for _ in range(4):
                 assert cloud.boot(lease)
 
-    inspection.inspect(cloud.world, use_more)
+    health.watch(cloud.world, use_more)
     assert not cloud.lease(lease).degraded
 
 
@@ -160,7 +160,7 @@ def test_a_lease_that_ends_while_hosts_are_looked_at_is_not_repaired(
 ) -> None:
     lease = cloud.order(2, start=TODAY)
     cloud.run_due()
-    inspection.inspect(cloud.world, lambda: cloud.run_due(advance=3 * HOUR))
+    health.watch(cloud.world, lambda: cloud.run_due(advance=3 * HOUR))
     assert cloud.status(lease) == "TERMINATED"
     assert "has no" not in caplog.text
     cloud.assert_consistent()

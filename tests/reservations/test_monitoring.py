@@ -44,7 +44,7 @@ def test_events_repairs_and_degraded_leases_are_counted(cloud: Cloud) -> None:
         telemetry.remove(metrics.switch_on(measure.PREFIX, measure.MEASURES))
     assert cloud.status(lease) == "ACTIVE"
     events = "placement_reservations_events_total"
-    assert waiting.get(events, event="start_lease", outcome="put_off") == 1
+    assert waiting.get(events, event="start_lease", outcome="put_off") == 2
     assert waiting.get("placement_reservations_leases_degraded") == 1
     assert repaired.get(events, event="start_lease", outcome="done") == 1
     found = "no_provider"

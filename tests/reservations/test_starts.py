@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from placement_foundation import errors
-from placement_reservations.lifecycle import activation, termination
+from placement_reservations.lifecycle import termination
 from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud, refusal
 
 SECOND = datetime.timedelta(seconds=1)
@@ -27,27 +27,12 @@ def test_a_lease_starts_when_placement_is_back(cloud: Cloud) -> None:
     assert "cannot connect" in (waiting.status_reason or "")
     assert cloud.events(lease)["start_lease"] == "IN_PROGRESS"
     assert {each.status for each in waiting.reservations} == {"pending"}
-    cloud.run_due(advance=activation.FIRST_PAUSE * SECOND)
+    cloud.run_due(advance=SECOND)
     started = cloud.lease(lease)
     assert (started.status, started.status_reason) == ("ACTIVE", None)
     assert not started.degraded
     assert cloud.events(lease)["start_lease"] == "DONE"
     cloud.assert_consistent()
-
-
-def test_pauses_grow_up_to_a_minute(cloud: Cloud) -> None:
-    start_in_vain(cloud, hours=1000)
-    began = cloud.clock.time
-    attempts: list[float] = []
-
-    def fail(call: str) -> None:
-        attempts.append((cloud.clock.time - began).total_seconds())
-        raise Answered(503)
-
-    cloud.wire.before = fail
-    for _ in range(300):
-        cloud.run_due(advance=SECOND)
-    assert attempts == [5, 15, 35, 75, 135, 195, 255]
 
 
 def test_after_one_error_the_next_attempt_succeeds(cloud: Cloud) -> None:
@@ -63,7 +48,7 @@ def test_after_one_error_the_next_attempt_succeeds(cloud: Cloud) -> None:
     cloud.wire.before = fail_once
     cloud.run_due(advance=DAY)
     assert cloud.status(lease) == "STARTING"
-    cloud.run_due(advance=activation.FIRST_PAUSE * SECOND)
+    cloud.run_due(advance=SECOND)
     assert cloud.status(lease) == "ACTIVE"
     assert attempts[1:] == attempts[:1]
     cloud.assert_consistent()

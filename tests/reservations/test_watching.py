@@ -8,16 +8,12 @@ from pathlib import Path
 from subprocess import Popen
 
 import pytest
-import sqlalchemy as sa
 
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_reservations import measure
-from placement_reservations.lifecycle import health
+from placement_reservations.lifecycle import health, watching
 from placement_reservations.lifecycle.turn import Loop
-from placement_reservations.lifecycle.watching import Shift
-from placement_reservations.store import watch as watches
-from placement_reservations.store.watch import Watch
 from tests import programs
 from tests.reservations.cloud import DAY, Cloud, Killed
 from tests.threads import at_once
@@ -104,7 +100,7 @@ def test_a_process_that_was_taken_for_dead_does_not_put_off_the_next_check(
     cloud.wire.before = sleep
     looks(cloud)
     one.turn()
-    assert looks(cloud) == 2
+    assert looks(cloud) == 1
     cloud.clock.time = begun[0] + cloud.world.rules.watch - SECOND
     one.turn()
     assert looks(cloud) == 0
@@ -186,37 +182,17 @@ def test_every_process_reports_what_one_has_found(
     assert reported[measure.LEASES_DEGRADED.name] == 0
     # While the next check goes on, or fails, this is what is known.
     cloud.clock.advance(cloud.world.rules.watch)
-    assert Shift.begin(cloud.world)
+    assert watching.begin(cloud.world)
     other.turn()
     assert reported[measure.SLOTS_OVERUSED.name] == 3
 
 
 def test_one_of_several_that_begin_together_has_begun(cloud: Cloud) -> None:
     for _ in range(3):
-        begun = at_once([lambda: Shift.begin(cloud.world)] * 6)
-        (shift,) = filter(None, begun)
-        shift.end(0)
+        begun = at_once([lambda: watching.begin(cloud.world)] * 6)
+        (claim,) = filter(None, begun)
+        watching.end(cloud.world, claim, cloud.clock.now(), 0)
         cloud.clock.advance(cloud.world.rules.watch)
-
-
-def test_a_process_that_was_faster_has_begun(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    find = watches.find
-    faster: list[Shift | None] = []
-
-    def find_late(connection: sa.Connection) -> Watch | None:
-        found = find(connection)
-        if not faster:
-            monkeypatch.setattr(watches, "find", find)
-            faster.append(Shift.begin(cloud.world))
-        return found
-
-    monkeypatch.setattr(watches, "find", find_late)
-    assert Shift.begin(cloud.world) is None
-    (shift,) = faster
-    assert shift
-    shift.end(0)
 
 
 @pytest.mark.lengthy
@@ -277,19 +253,3 @@ def test_the_first_turn_after_a_day_checks_the_hosts(cloud: Cloud) -> None:
     cloud.clock.advance(DAY)
     loop.turn()
     assert looks(cloud) == 1
-
-
-def test_what_is_found_by_a_process_that_was_taken_for_dead_is_not_kept(
-    cloud: Cloud,
-) -> None:
-    one = Shift.begin(cloud.world)
-    assert one
-    cloud.clock.advance(cloud.world.rules.watch)
-    other = Shift.begin(cloud.world)
-    assert other
-    one.go_on()
-    assert not one.end(1)
-    assert other.end(2)
-    watch = cloud.world.database.read(watches.find)
-    assert watch
-    assert watch.slots_overused == 2

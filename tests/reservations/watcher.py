@@ -14,7 +14,8 @@ from pathlib import Path
 from placement_clients import client
 from placement_reservations.clock import SystemClock
 from placement_reservations.compute.placement import PlacementCompute
-from placement_reservations.lifecycle.watching import Shift
+from placement_reservations.lifecycle import watching
+from placement_reservations.store import claim as claims
 from placement_reservations.world import Rules, World
 from tests import backends
 from tests.reservations.cloud import POOL
@@ -37,18 +38,22 @@ def main(books_url: str, history: str, seed: str) -> None:
     number = 0
     while True:
         time.sleep(chance.uniform(0, 0.02))
-        shift = Shift.begin(world)
-        if shift is None:
+        began = world.clock.now()
+        claim = watching.begin(world)
+        if claim is None:
             continue
         number += 1
         note("begins", number)
-        for _ in range(5):
-            # Together often longer than others wait for it.
-            time.sleep(chance.uniform(0, 0.4))
-            shift.go_on()
-        note("ends", number)
-        if shift.end(0):
-            note("ended", number)
+        try:
+            for _ in range(5):
+                # Together often longer than others wait for it.
+                time.sleep(chance.uniform(0, 0.4))
+                watching.go_on(world, claim)
+            note("ends", number)
+            watching.end(world, claim, began, 0)
+        except claims.Lost:
+            continue
+        note("ended", number)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 import pytest
 import sqlalchemy as sa
@@ -35,15 +36,14 @@ class NoDatabase:
 
     def __init__(self) -> None:
         self.runs: list[str] = []
-        self.openings: dict[str, Any] = {}
 
     def read(self, work: Callable[[Any], Reply]) -> Reply:
         self.runs.append("read")
         return work(None)
 
-    def write(self, work: Callable[[Any], Reply]) -> Reply:
+    def write(self, work: Callable[[Any], Reply], *, attempts: int) -> Reply:
         self.runs.append("write")
-        return work(None)
+        return work(mock.Mock())
 
 
 @pytest.fixture

@@ -246,8 +246,8 @@ MEASURES = {
 
 def known_metrics() -> set[str]:
     """Return the names of all series that there can be."""
-    nothing = fleet.bound(total.Totals(0, {}, {}), 0)
-    names = {family.name for family in fleet.families(nothing)}
+    nothing = total.Totals(0, {}, {})
+    names = {family.name for family in fleet.families(nothing, 0)}
     endings = {Kind.COUNTER: ("_total",), Kind.HISTOGRAM: HISTOGRAM}
     for prefix, measures in MEASURES.items():
         for measure in (*telemetry.MEASURES, *measures):

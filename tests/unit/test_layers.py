@@ -62,7 +62,6 @@ LAYERS = {
         {"world"},
         {"compute"},
         {"blazar"},
-        {"plan"},
         {"store"},
         {"db", "capacity", "state", "requirement", "provider"},
         {"clock", "errors", "version", "nova_filter", "measure"},
@@ -107,9 +106,10 @@ INNER = {
         {"aggregate", "consumer", "copying", "inventory", "reparenting", "trait"},
         {"lease", "resource_class", "resource_provider"},
         {"online_migration", "soundness", "standard_name"},
-        {"journal"},
+        {"journal", "ledger"},
         {"change_log", "declared", "usage"},
         {"association", "clock", "exact_match", "generation"},
+        {"transaction"},
         {"holder", "holding", "own_table", "total"},
     ],
     RESERVATIONS / "blazar": [
@@ -130,10 +130,10 @@ INNER = {
         {"address", "quotation"},
     ],
     FOUNDATION / "database": [
-        {"migration", "origin"},
+        {"migration"},
         {"storage"},
         {"engine", "sequence"},
-        {"trouble", "column", "digest"},
+        {"trouble", "column", "digest", "origin"},
     ],
     FOUNDATION / "serving": [
         {"upgrade"},
@@ -168,7 +168,7 @@ LIBRARIES = {
     "oslo_config": {"conf", "app", "policy", "cmd", "middleware", "option"}
     | {"console", "monitoring", "serving", "http", "observing", "access"}
     | {"client", "compute", "feed", "audit"},
-    "prometheus_client": {"observing", "monitoring"},
+    "prometheus_client": {"observing", "monitoring", "feed"},
     "opentelemetry": {"observing"},
     "keystoneauth1": {"console", "http", "sync", "access", "adapter", "compute", "conf"}
     | {"cmd", "audit"},

@@ -1,9 +1,9 @@
 """Limits on the threads of a process."""
 
 import sys
-import threading
 import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,23 +15,6 @@ from placement_foundation.http.thread_limit import ThreadLimit
 @pytest.fixture(autouse=True)
 def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_limit, "_own_count", 0)
-
-
-def test_a_share_is_a_part_of_the_threads_that_the_server_announces() -> None:
-    assert ThreadLimit(2).most == thread_limit.ASSUMED // 2
-    thread_limit.announce_threads(8)
-    assert ThreadLimit(2).most == 4
-    assert ThreadLimit(4).most == 2
-
-
-def test_a_share_has_at_least_one_thread() -> None:
-    thread_limit.announce_threads(1)
-    assert ThreadLimit(8).most == 1
-
-
-def test_an_operator_sets_the_share_as_a_number() -> None:
-    thread_limit.announce_threads(8)
-    assert ThreadLimit(2, most=7).most == 7
 
 
 @pytest.mark.parametrize(
@@ -61,38 +44,39 @@ def test_mod_wsgi_says_how_many_threads_there_are(
     assert thread_limit.count_threads() == 15
 
 
-def test_work_is_refused_when_the_share_is_occupied() -> None:
-    limit_of_two = ThreadLimit(1, most=2)
-    first = limit_of_two.take("full")
-    with limit_of_two.turn("full"), pytest.raises(errors.Busy, match="full"):
-        limit_of_two.take("full")
-    limit_of_two.take("full")
-    first()
-    limit_of_two.take("full")
-
-
-def test_releasing_twice_releases_one_thread() -> None:
-    limit_of_one = ThreadLimit(1, most=1)
-    release = limit_of_one.take("")
-    release()
-    limit_of_one.take("")
-    release()
-    with pytest.raises(errors.Busy):
-        limit_of_one.take("")
+def test_work_is_refused_when_its_part_of_the_threads_is_occupied() -> None:
+    thread_limit.announce_threads(8)
+    limit_of_two = ThreadLimit(4, 0)
+    with limit_of_two.turn("full"):
+        for _ in range(2):
+            with (
+                limit_of_two.turn("full"),
+                pytest.raises(errors.Busy, match="full"),
+                limit_of_two.turn("full"),
+            ):
+                pass
 
 
 def test_quick_work_waits_for_its_turn() -> None:
-    limit_of_one = ThreadLimit(1, most=1, patience=30)
-    release = limit_of_one.take("")
-    threading.Timer(0.05, release).start()
-    limit_of_one.take("")
+    limit_of_one = ThreadLimit(8, 30)
+    with ThreadPoolExecutor(1) as pool:
+        with limit_of_one.turn(""):
+            other = pool.submit(_take_a_turn, limit_of_one)
+            time.sleep(0.05)
+            assert not other.done()
+        other.result(timeout=30)
+
+
+def _take_a_turn(limit: ThreadLimit) -> None:
+    with limit.turn(""):
+        pass
 
 
 def test_nothing_waits_for_work_that_hangs() -> None:
-    limit_of_one = ThreadLimit(1, most=1, patience=0.05)
-    limit_of_one.take("")
-    time.sleep(0.05)
-    began = time.monotonic()
-    with pytest.raises(errors.Busy):
-        limit_of_one.take("")
-    assert time.monotonic() - began < 0.05
+    limit_of_one = ThreadLimit(8, 0.05)
+    with limit_of_one.turn(""):
+        time.sleep(0.05)
+        began = time.monotonic()
+        with pytest.raises(errors.Busy):
+            _take_a_turn(limit_of_one)
+        assert time.monotonic() - began < 0.05

@@ -18,7 +18,7 @@ def apply(call: Call[None]) -> Reply:
     foreseen = call.read(lambda connection: applying.foresee(connection, asked, cache))
     if call.body.get("dry_run"):
         return Reply(foreseen)
-    return Reply(applying.apply(call.database, asked, foreseen))
+    return Reply(applying.apply(call.ledger, asked, foreseen))
 
 
 @reading

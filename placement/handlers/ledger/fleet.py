@@ -25,7 +25,7 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
         else loading.load(connection, providers.part_of(question.filters))
     )
     # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
-    cursor, seen = entries.load_cursor(connection)
+    cursor, seen = entries.load_cursor(connection, call.context.journal)
     place = str(cursor) if cursor else None
     # Where nothing is kept, another service may change what is not recorded. A write
     # that only increases a generation is in the change log, but not in the journal.

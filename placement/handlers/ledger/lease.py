@@ -1,19 +1,20 @@
 """Leases of claims: allocations that end by themselves unless they are confirmed."""
 
 from placement.objects import leasing
+from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import lease as wire
 from placement_foundation.http.operation import Connection, Reply, reading, writing
 
 
 @writing
-def renew(call: Call[str], connection: Connection) -> Reply:
+def renew(call: Call[str], tx: Transaction) -> Reply:
     """Give a consumer that has allocations a lease from now on, or renew it.
 
     :raises NotFound: the consumer has no allocations
     :raises NoLeases: the database has no table for leases
     """
-    return Reply(leasing.renew(connection, call.subject, call.body["seconds"]))
+    return Reply(leasing.renew(tx, call.subject, call.body["seconds"]))
 
 
 @reading
@@ -40,10 +41,10 @@ def list_leases(call: Call[None], connection: Connection) -> Reply:
 
 
 @writing
-def confirm(call: Call[str], connection: Connection) -> Reply:
+def confirm(call: Call[str], tx: Transaction) -> Reply:
     """Remove the lease of a consumer, whose allocations then stay for good.
 
     :raises NotFound: it has no lease
     """
-    leasing.confirm(connection, call.subject)
+    leasing.confirm(tx, call.subject)
     return Reply()

@@ -24,7 +24,7 @@ def place(call: Call[None]) -> Reply:
     """
     order = wire.parse(call.body, call.query)
     try:
-        value = joining.place(call.database, call.context, order)
+        value = joining.place(call.ledger, call.context, order)
     except NoHostServes as exc:
         document = explanation.render(exc.reasons, View(MAXIMUM))
         raise errors.NoRoom(str(exc), document) from exc

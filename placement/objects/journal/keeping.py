@@ -1,93 +1,45 @@
 """What a process knows of the journal of its database."""
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import sqlalchemy as sa
-
-from placement import measure
-from placement_foundation.database import storage
+from placement.objects.journal.news import News
 from placement_foundation.database.storage import Database
-from placement_foundation.observing import telemetry
-
-# The key of the keeper, among the notes on a transaction.
-_KEEPER = "keeper of the journal"
 
 
 class Keeper:
     """The journal of a database, as one process keeps it.
 
-    ``missed`` counts what was changed without an entry, and ``recorded`` is the count
-    that the last gap in the journal was about.
-
     :param days: for how many days entries are kept
-    :param most_waiting: returns how many readers may wait for entries at a time
+    :param most_waiting: returns how many readers may wait for news at a time
     """
 
     def __init__(
-        self, database: Database, days: int, most_waiting: Callable[[], int]
+        self, database: Database, days: int, most_waiting: Callable[[], int] = int
     ) -> None:
         self.database = database
         self.days = days
-        self.missed = self.recorded = self.waiting = 0
-        # When the next gap may be recorded, by the monotonic clock.
-        self.next_gap = -float("inf")
-        self._most_waiting = most_waiting
+        self.news = News(most_waiting)
         self._lock = threading.Lock()
+        self._recorded = 0
+        self.missed = 0
+        # When a gap may be recorded again without a write, by the monotonic clock.
+        self.next_gap = -float("inf")
 
     @property
     def has_missed(self) -> bool:
         """Whether something was changed without an entry."""
-        return self.missed > self.recorded
+        return self.missed > self._recorded
 
     def miss(self) -> None:
         """Remember that something was committed without an entry."""
         with self._lock:
             self.missed += 1
 
-    @contextlib.contextmanager
-    def waiting_place(self) -> Iterator[bool]:
-        """Take a place among the readers that wait; give whether there was one."""
+    def catch_up(self, missed: int) -> None:
+        """Forget what was missed: an entry that says so was committed.
+
+        :param missed: ``missed``, before the entry was stored
+        """
         with self._lock:
-            is_free = self.waiting < self._most_waiting()
-            self.waiting += is_free
-        telemetry.record(measure.JOURNAL_READERS, +is_free)
-        try:
-            yield is_free
-        finally:
-            with self._lock:
-                self.waiting -= is_free
-            telemetry.record(measure.JOURNAL_READERS, -is_free)
-
-
-def keep(
-    database: Database, days: int, most_waiting: Callable[[], int] = int
-) -> Keeper | None:
-    """Record what changes in a database, in this process; not if the days are 0.
-
-    :param most_waiting: returns how many readers may wait for entries at a time
-    """
-    database.openings.pop(_KEEPER, None)
-    if not days:
-        return None
-    keeper = Keeper(database, days, most_waiting)
-
-    def note(connection: sa.Connection) -> None:
-        storage.notes(connection)[_KEEPER] = keeper
-
-    database.openings[_KEEPER] = note
-    return keeper
-
-
-def keeper_of(connection: sa.Connection) -> Keeper | None:
-    """Return the keeper of the journal, None if there is no journal."""
-    found: Keeper | None = storage.notes(connection).get(_KEEPER)
-    return found
-
-
-def miss(connection: sa.Connection) -> None:
-    """Remember that another program has changed something without an entry."""
-    found = keeper_of(connection)
-    if found:
-        found.miss()
+            self._recorded = max(self._recorded, missed)

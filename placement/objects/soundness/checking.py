@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.db.own import content
 from placement.objects import declared
-from placement.objects.journal import recording
+from placement.objects.journal import packing
 from placement.objects.soundness.rule import RULES, Removal, Repair, Rule
+from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence
 
 # How many rows a repair removes without a number that allows it.
@@ -78,7 +79,7 @@ def check(
 
 
 def repair(
-    connection: sa.Connection,
+    tx: Transaction,
     findings: Iterable[Finding],
     most_removed: int | None = None,
 ) -> dict[str, int]:
@@ -97,18 +98,18 @@ def repair(
         before = mended.total()
         for each in findings:
             if isinstance(each.repair, Removal):
-                shared += each.repair.count_shared(connection)
-            count = each.repair(connection) if each.repair else 0
+                shared += each.repair.count_shared(tx.connection)
+            count = each.repair(tx) if each.repair else 0
             removed += count if isinstance(each.repair, Removal) else 0
             mended[each.name] += count
         if mended.total() == before:
             break
-        findings = list(check(connection, most=1))
+        findings = list(check(tx.connection, most=1))
     allowed = HANDFUL if most_removed is None else most_removed
     if removed > allowed or (shared and most_removed is None):
         raise RemovalRefusedError(removed, shared)
     if +mended:
-        recording.note_everything(connection)
+        tx.record_all()
     return dict(+mended)
 
 
@@ -122,8 +123,8 @@ def _check_sequences(connection: sa.Connection) -> Iterator[Finding]:
     behind = sequence.list_behind(connection, tables)
     if behind:
 
-        def mend(connection: sa.Connection) -> int:
-            sequence.count_on(connection, behind)
+        def mend(tx: Transaction) -> int:
+            sequence.count_on(tx.connection, behind)
             return len(behind)
 
         meaning = "the next id that the database draws is taken"
@@ -144,10 +145,10 @@ def _check_content(connection: sa.Connection, present: Set[str]) -> Iterator[Fin
             )
 
 
-def _complete(table: sa.Table, connection: sa.Connection) -> int:
-    rows = content.CONTENT.rows[table](connection)
+def _complete(table: sa.Table, tx: Transaction) -> int:
+    rows = content.CONTENT.rows[table](tx.connection)
     if rows:
-        connection.execute(sa.insert(table), rows)
+        tx.execute(sa.insert(table), rows)
     return len(rows)
 
 
@@ -174,7 +175,7 @@ _DOCUMENTS: Sequence[tuple[str, sa.Column[Any], Callable[[Any], object]]] = (
     ("declaration-document", models.DECLARATIONS.c.document, declared.parse_document),
     ("note-document", models.NOTES.c.document, json.loads),
     ("journal-waiting", models.JOURNAL_INBOX.c.entries, json.loads),
-    ("journal-entry", _entry.document, json.loads),
+    ("journal-entry", _entry.entry, packing.unpack),
 )
 
 
@@ -187,7 +188,7 @@ def _check_documents(
             continue
         key = column.table.primary_key
         query = sa.select(*key, column).order_by(*key)
-        if column is _entry.document:
+        if column is _entry.entry:
             query = query.where(_entry.position > _expired)
         damaged = []
         for row in connection.execute(query.execution_options(yield_per=BATCH)):

@@ -18,11 +18,12 @@ from placement.db import models
 from placement.model.inventory import LARGEST_AMOUNT
 from placement.model.lease import BATON
 from placement.objects.soundness import tree
+from placement.objects.transaction import Transaction
 
 Provider, Inventory = models.ResourceProvider, models.Inventory
 Held, Consumer = models.Allocation, models.Consumer
 Parent, Root = orm.aliased(Provider), orm.aliased(Provider)
-Repair: TypeAlias = Callable[[sa.Connection], int]
+Repair: TypeAlias = Callable[[Transaction], int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class Removal:
     table: Any
     condition: sa.ColumnElement[bool]
 
-    def __call__(self, connection: sa.Connection) -> int:
+    def __call__(self, tx: Transaction) -> int:
         """Remove the rows, and return how many they were."""
         removal = sa.delete(self.table).where(self.condition)
-        return connection.execute(removal).rowcount
+        return tx.execute(removal).rowcount
 
     def count_shared(self, connection: sa.Connection) -> int:
         """Return how many are allocations of consumers that keep others."""

@@ -6,7 +6,7 @@ from sqlalchemy import orm
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Node
-from placement.objects.journal import recording
+from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 Provider = models.ResourceProvider
@@ -49,14 +49,13 @@ _SET_ROOT = (
 )
 
 
-def set_roots(connection: sa.Connection) -> int:
+def set_roots(tx: Transaction) -> int:
     """Give each provider the root that its parents lead to, where they lead to one."""
-    moved = connection.execute(_MISPLACED).all()
+    moved = tx.execute(_MISPLACED).all()
     for chunk in storage.chunks(moved):
         roots = [{"of_id": row.id, "root": row.root_id} for row in chunk]
-        connection.execute(_SET_ROOT, roots)
-    recording.note_trees(
-        connection,
+        tx.execute(_SET_ROOT, roots)
+    tx.record_trees(
         {row.root_id for row in moved},
         [
             entry.of_provider(

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from placement.objects.journal import recording
+from placement.objects.journal.keeping import Keeper
+from placement.objects.ledger import Ledger
 from placement_clients.apply import cli as apply
 from placement_clients.explain import cli
 from placement_foundation.database.storage import Database
@@ -77,12 +79,13 @@ def test_a_deleted_provider_has_a_history(
 def test_of_what_is_unknown_it_says_so(
     service: Served,
     database: Database,
+    journal: Keeper,
     capsys: pytest.CaptureFixture[str],
     what: str,
     gaps: int,
 ) -> None:
     for _ in range(gaps):
-        database.write(recording.note_gap)
+        Ledger(database, journal).write(recording.note_gap)
     arguments = ["history", what, "--url", service.url, "--token", "admin"]
     assert cli.main(arguments) == cli.NONE_SERVES == 1
     out, err = capsys.readouterr()

@@ -12,7 +12,7 @@ from placement_clients.client import Client
 from placement_clients.errors import Timeout
 from placement_clients.record import AGGREGATES, Candidates
 from placement_clients.request import boot
-from placement_clients.request.boot import Booted, Server
+from placement_clients.request.boot import Placed, Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
 from placement_clients.request.request import build
 from tests.client import new_uuid
@@ -76,7 +76,7 @@ class Placement:
             }
         return 200, {"allocations": {}}
 
-    def boot(self, server: Server | None = None) -> Booted:
+    def boot(self, server: Server | None = None) -> Placed:
         with serving(self) as served:
             way = access.from_environment({}, url=served.url, token="admin")
             client = Client(way, pause=lambda seconds: None)
@@ -228,7 +228,7 @@ def test_the_host_is_not_the_provider_that_shares_with_it(
         flavor_m(wanted + "resources:FPGA=1 resources:CUSTOM_DISK=1"), strict=True
     )
     placed = boot.boot(placement, new_server(), request)
-    assert set(placed.candidate.allocations) == {host, pool}
+    assert set(placed.allocations) == {host, pool}
     assert placed.host == host
 
 

@@ -1,13 +1,8 @@
-"""Let one process at a time check all hosts."""
-
-from alembic import op
-
-from placement_foundation.database import step
-from placement_reservations.db import models
+"""Do nothing: a table that a later revision removes was created here."""
 
 revision = "e2b94a7c30f1"
 down_revision = "c7e80b15d64f"
 
 
 def upgrade() -> None:
-    step.create_table(op.get_bind(), models.Base.metadata.tables["watches"])
+    pass

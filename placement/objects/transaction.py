@@ -1,0 +1,82 @@
+"""A write: what it is executed on, what it has changed, and what follows its commit."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from placement.model import entry
+from placement.model.entry import Entry
+from placement_foundation.database.origin import Origin
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Transaction:
+    """One attempt of a write, which ``Ledger.write`` begins, records and commits.
+
+    It comes from ``origin``; what it changes of some subjects comes from ``origins``
+    instead, by UUID. ``changed_trees`` are the ids of roots, for the change log;
+    ``has_changed_names`` is about traits and resource classes, ``has_changed_all``
+    about anything. ``entries`` are for the journal, by type and subject, and
+    ``generations`` those of the providers in them, as they are now. ``after_commit`` is
+    done once it has committed, and must not raise.
+    """
+
+    connection: sa.Connection
+    origin: Origin
+    origins: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
+    changed_trees: set[int] = dataclasses.field(default_factory=set)
+    has_changed_names: bool = False
+    has_changed_all: bool = False
+    entries: dict[tuple[str, str | None], Entry] = dataclasses.field(
+        default_factory=dict
+    )
+    generations: dict[str, int] = dataclasses.field(default_factory=dict)
+    after_commit: list[Callable[[], None]] = dataclasses.field(default_factory=list)
+
+    @property
+    def dialect(self) -> str:
+        """The name of the database's dialect."""
+        return self.connection.dialect.name
+
+    def execute(
+        self, statement: sa.Executable, parameters: Any = None
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        """Execute a statement."""
+        return self.connection.execute(statement, parameters)
+
+    def record(self, entries: Iterable[Entry]) -> None:
+        """Have the journal say what has changed; changes of one thing are one entry."""
+        for new in entries:
+            key = new.type, new.subject
+            known = self.entries.get(key)
+            self.entries[key] = known.then(new) if known else new
+
+    def record_trees(
+        self,
+        root_ids: Iterable[int],
+        entries: Iterable[Entry],
+        generations: Mapping[str, int],
+    ) -> None:
+        """Record that trees have changed.
+
+        :param generations: of providers, as they are now, by UUID
+        """
+        self.changed_trees.update(root_ids)
+        self.generations.update(generations)
+        self.record(entries)
+
+    def record_names(self, entries: Iterable[Entry]) -> None:
+        """Record that traits or resource classes have changed."""
+        self.has_changed_names = True
+        self.record(entries)
+
+    def record_all(self) -> None:
+        """Record that everything may have changed: the journal has a gap."""
+        self.has_changed_all = True
+        self.record([Entry(entry.GAP, None)])
+
+    def origin_of(self, subject: str | None) -> Origin:
+        """Return where the changes of a subject come from."""
+        return self.origins.get(subject or "", self.origin)

@@ -1,0 +1,42 @@
+"""Rows and values: a field is stored in the column with its name."""
+
+import dataclasses
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from placement_reservations.db import models
+
+T = TypeVar("T")
+
+
+def load(kind: type[T], row: sa.RowMapping, **others: object) -> T:
+    """Return the value that a row stores.
+
+    :param others: fields that have no column of their name
+    """
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: row[name] for name in names if name not in others}, **others)
+
+
+def columns(model: type[models.Base], *values: Any, **others: object) -> dict[str, Any]:
+    """Return what a table stores of values, by column.
+
+    :param others: columns that are not a field of any of the values
+    """
+    fields = {
+        field.name: getattr(value, field.name)
+        for value in values
+        for field in dataclasses.fields(value)
+    }
+    kept = fields.keys() & model.__table__.c.keys()
+    return {**{name: fields[name] for name in kept}, **others}
+
+
+def insert(
+    connection: sa.Connection, model: type[models.Base], *values: Any, **others: object
+) -> None:
+    """Store values in a new row; a time that is not known is now."""
+    row = columns(model, *values, **others)
+    known = {name: value for name, value in row.items() if value is not None}
+    connection.execute(sa.insert(model).values(known))
