@@ -95,7 +95,7 @@ class Applier:
         planned, names = [tree["plan"] for tree in self.done], self.names
         self.done, self.names = [], {}
         trees = self.declared.trees
-        with progress.shown(PROGRAM) as shown:
+        with progress.shown() as shown:
             shown.begin("applying", len(trees))
             # Trees that need others are left to the end.
             if len(trees) > PORTION:
