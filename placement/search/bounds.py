@@ -29,9 +29,6 @@ Remaining: TypeAlias = Mapping[int, Sequence[Provider]]
 Items: TypeAlias = Sequence[tuple[int, Sequence[Provider]]]
 Sizes: TypeAlias = Mapping[Provider, int]
 
-# How many steps packing may take before the matching by class is tried.
-QUICK_STEPS = 1000
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rest:
@@ -63,12 +60,9 @@ def is_possible(rest: Rest, steps: int) -> tuple[bool, int]:
     ]
     if not all(_may_be_filled(items, sizes) for items, sizes in by_class):
         return False, 0
-    packed, spent = _pack(rest, remaining, min(steps, QUICK_STEPS))
-    if packed is None:
-        if not all(_may_be_matched(items, sizes) for items, sizes in by_class):
-            return False, spent
-        packed, more = _pack(rest, remaining, steps - spent)
-        spent += more
+    if not all(_may_be_matched(items, sizes) for items, sizes in by_class):
+        return False, 0
+    packed, spent = _pack(rest, remaining, steps)
     if packed is False or not rest.missing:
         return packed is not False, spent
     covered, more = _cover(rest, remaining, steps - spent)

@@ -26,16 +26,8 @@ def is_possible(
     """
     if len(choices) > MOST_SLOTS:
         return None, 0
-    # If each slot could make any choice, it is easier to decide.
-    anything = frozenset().union(*choices)
-    possible, left = None, steps
-    for share, relaxed in ((2, [anything] * len(choices)), (1, choices)):
-        cover = Cover(relaxed, left // share)
-        possible = cover.is_possible(missing)
-        left -= left // share - cover.steps
-        if possible is False:
-            break
-    return possible, steps - left
+    cover = Cover(choices, steps)
+    return cover.is_possible(missing), steps - cover.steps
 
 
 class Cover:

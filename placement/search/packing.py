@@ -7,7 +7,6 @@ unused than all bins together can spare. A rest that could not be packed is reme
 It may take too long, so the steps are counted.
 """
 
-import bisect
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +17,6 @@ Vector: TypeAlias = tuple[int, ...]
 
 # With more items or bins, packing is not tried.
 MOST_ITEMS = MOST_BINS = 64
-# Packing is tried for growing parts of the items, the largest first: some of so many.
-PARTS = 6
-TRIED_PARTS = (3, 4, 6)
-# How finely classes are weighed against each other.
-PRECISION = 100
-# Up to this many items are tried all together.
-FEW_ITEMS = 12
 
 
 class _OutOfStepsError(Exception):
@@ -49,72 +41,8 @@ def is_possible(
         key=lambda item: (max(map(operator.truediv, item[0], totals)), item),
         reverse=True,
     )
-    # If it is impossible, it is often impossible for the large items alone.
-    counts = [len(items) * part // PARTS for part in TRIED_PARTS]
-    if len(items) <= FEW_ITEMS:
-        counts = counts[-1:]
-    possible, left = None, steps
-    for done, count in enumerate(counts):
-        if _are_too_many(ordered[:count], bins):
-            return False, steps - left
-        # The next attempts get what this one does not need.
-        share = left // (len(counts) - done)
-        packing = Packing(ordered[:count], bins, share)
-        possible = packing.is_possible()
-        left -= share - packing.steps
-        if possible is False:
-            break
-    return possible, steps - left
-
-
-def _are_too_many(items: Sequence[tuple[Vector, int]], bins: Sequence[Vector]) -> bool:
-    """Return whether counting shows that there are more items than fit.
-
-    Amounts are weighted so that classes count alike: what does not fit into a bin by
-    one weight does not fit. Each class is one weight, and all together are another.
-    """
-    totals = [sum(of_class) for of_class in zip(*bins, strict=True)]
-    alone = [
-        [int(which == other) for other in range(len(totals))]
-        for which in range(len(totals))
-    ]
-    together = [max(1, max(totals) * PRECISION // (total or 1)) for total in totals]
-    return any(
-        _are_too_heavy(
-            sorted(_weigh(amounts, weights) for amounts, _ in items),
-            sorted((_weigh(size, weights) for size in bins), reverse=True),
-        )
-        for weights in ([*alone, together] if len(totals) > 1 else alone)
-    )
-
-
-def _weigh(vector: Vector, weights: Iterable[int]) -> int:
-    return sum(map(operator.mul, vector, weights))
-
-
-def _are_too_heavy(items: Sequence[int], bins: Sequence[int]) -> bool:
-    """Return whether items cannot be divided among bins, however many each bin gets.
-
-    If some bins get at least a number of items each, and the others fewer, then the
-    smallest items that the first bins need must fit into the largest bins.
-
-    :param items: the smallest first
-    :param bins: the largest first
-    """
-    smallest = [0, *itertools.accumulate(items)]
-    largest = [0, *itertools.accumulate(bins)]
-    most = bisect.bisect_right(smallest, bins[0]) - 1
-    return any(
-        not any(
-            number <= having * most and smallest[number] <= largest[having]
-            for having in range(len(bins) + 1)
-            for number in [
-                max(least * having, len(items) - (len(bins) - having) * (least - 1))
-            ]
-            if number <= len(items)
-        )
-        for least in range(2, most + 2)
-    )
+    packing = Packing(ordered, bins, steps)
+    return packing.is_possible(), steps - packing.steps
 
 
 class Packing:

@@ -15,7 +15,7 @@ import pytest
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, Tree, snapshot_of
-from placement.search import engine, packing, schedule
+from placement.search import engine, schedule
 from placement.search.budget import Budget, Limits
 from placement.search.search import Nogoods
 from placement.search.tally import Tally
@@ -233,18 +233,6 @@ def test_ports_that_differ_take_one_proof_for_each_host_that_almost_fits(
     assert not tally.exhausted
     assert tally.proofs <= count
     assert tally.picks <= count * wanting
-
-
-def test_items_that_are_too_many_by_all_classes_together_need_no_packing() -> None:
-    # Three in a bin need a little of both classes; too few are small in both.
-    sizes = [(121, 124), (121, 121), (123, 125), (113, 112), (121, 116), (111, 109)]
-    small, mixed = [(31, 31), (44, 40)], [(30, 56), (58, 33), (35, 52), (56, 36)]
-    items = [*small, *mixed, *mixed, *mixed[:2], (36, 58), (60, 30), (50, 53)]
-    amounts = [sum(of) for of in zip(*items, strict=True)]
-    assert all(map(int.__le__, amounts, [sum(of) for of in zip(*sizes, strict=True)]))
-    anywhere = (1 << len(sizes)) - 1
-    asked = [(item, anywhere) for item in items]
-    assert packing.is_possible(asked, sizes, 0)[0] is False
 
 
 class Endless(Iterator[None]):
