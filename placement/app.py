@@ -4,7 +4,6 @@ import functools
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -58,14 +57,6 @@ def _version_headers(version: Version | None) -> Mapping[str, str]:
     }
 
 
-def _release() -> str:
-    """Return the version of this program; empty if it is not installed."""
-    try:
-        return metadata.version(conf.DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 SERVICE = Service(
     name="Placement API",
     routes=openapi.TABLE,
@@ -74,7 +65,6 @@ SERVICE = Service(
     refuse=refusal.as_wanted(errors.document),
     call=Call,
     newest=microversion.MAXIMUM,
-    release=_release(),
 )
 
 

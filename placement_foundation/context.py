@@ -1,6 +1,5 @@
 """Who is asking: user, project, roles, request id."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,16 +11,6 @@ RequestContext = context.RequestContext
 REQUEST_ID = "openstack.request_id"
 GLOBAL_REQUEST_ID = "openstack.global_request_id"
 ENVIRONMENT_KEY = "placement.context"
-
-
-def new_request_id() -> str:
-    """Return a new id: a random UUID, as the library writes it."""
-    # The library takes three times as long to make it.
-    digits = os.urandom(16).hex()
-    return (
-        f"req-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
-        f"{digits[20:]}"
-    )
 
 
 def begin(request_id: str, global_request_id: str | None) -> None:

@@ -37,22 +37,18 @@ FULL = "This reply does not fit on disk. Please retry later, or request less."
 
 
 class Answer:
-    """Renders the reply to a request.
-
-    :param release: of the service
-    """
+    """Renders the reply to a request."""
 
     def __init__(
         self,
         request: webob.Request,
         operation: Operation,
         version: Version,
-        release: str,
     ) -> None:
         self._request = request
         self._operation = operation
         self._version = version
-        self.tags = entity_tag.Tags(request, version, release)
+        self.tags = entity_tag.Tags(request, version)
 
     @telemetry.timed("rendering")
     def render(self, reply: Reply) -> webob.Response:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,8 +39,6 @@ READING = "GET"
 LONGEST_ADDRESS = query_string.LONGEST
 PARTS_OF_ADDRESS = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
 TOO_HEAVY = "Too many long-running requests are in progress. Please retry."
-# How often an unavailable database is logged with its traceback, in seconds.
-IN_FULL_EVERY = 60
 # How much of the path of a write is recorded, in characters.
 LONGEST_ORIGIN = 500
 
@@ -58,8 +55,7 @@ class Service:
     takes that, and ``newest`` is the highest one. ``version_headers`` returns the
     headers of an answer at a microversion, or at None if none was agreed on. ``refuse``
     renders an error for the caller, at the same microversion. ``call`` is the class of
-    what its handlers get. ``release`` tells versions of the program apart, which may
-    render the same in different ways.
+    what its handlers get.
     """
 
     name: str
@@ -71,7 +67,6 @@ class Service:
     ]
     call: type[Call[Any, Any]] = Call
     newest: Version | None = None
-    release: str = ""
 
 
 class _Place(NamedTuple):
@@ -113,7 +108,6 @@ class Application:
             for template, methods in service.routes.items()
             if any(row.newest_by_default for row in methods.values())
         )
-        self._told = -float(IN_FULL_EVERY)
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -131,7 +125,11 @@ class Application:
             version = self._negotiate(request, place)
             response = self._serve(request, version, place)
         except errors.ServiceError as error:
-            self._tell_outage(error)
+            if isinstance(error, errors.DatabaseUnavailable) and error.__cause__:
+                LOG.error(
+                    "the database is not available: %s",
+                    trouble.describe(error.__cause__),
+                )
             response = self._service.refuse(
                 request, error, self._version_of_errors(version, place)
             )
@@ -160,21 +158,6 @@ class Application:
         if version is None or place is None or not place.newest:
             return version
         return self._service.newest
-
-    def _tell_outage(self, error: errors.ServiceError) -> None:
-        """Log that the database is unavailable: one line, now and then a traceback."""
-        cause = error.__cause__
-        if not isinstance(error, errors.DatabaseUnavailable) or cause is None:
-            return
-        now = time.monotonic()
-        in_full = now - self._told >= IN_FULL_EVERY
-        if in_full:
-            self._told = now
-        LOG.error(
-            "the database is not available: %s",
-            trouble.describe(cause),
-            exc_info=cause if in_full else None,
-        )
 
     def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
         options = {"newest_by_default": True} if place and place.newest else {}
@@ -215,7 +198,7 @@ class Application:
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)
         asked = _Asked(request, operation, version)
-        answer = Answer(request, operation, version, self._service.release)
+        answer = Answer(request, operation, version)
         with self._turn(asked):
             with telemetry.outcome(operation.counted):
                 call = self._call(

@@ -1,7 +1,7 @@
 """Entity tags: a caller that has an answer already does not get it once more.
 
 A tag stands for everything that an answer depends on: what the handler says it is based
-on, what was requested, and the release, which may render it in another way.
+on, and what was requested.
 """
 
 import hashlib
@@ -21,16 +21,10 @@ CACHING = "private, no-cache"
 
 
 class Tags:
-    """The tags of the answers to one request.
+    """The tags of the answers to one request."""
 
-    :param release: of the service
-    """
-
-    def __init__(
-        self, request: webob.Request, version: Version | None, release: str
-    ) -> None:
+    def __init__(self, request: webob.Request, version: Version) -> None:
         self._request = request
-        self._release = release
         self._version = version
 
     def knows(self, basis: str | None) -> bool:
@@ -53,6 +47,6 @@ class Tags:
         request = self._request
         where = (address.url(request.environ), request.query_string)
         form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
-        asked = (basis, self._release, str(self._version), *where, *form)
+        asked = (basis, str(self._version), *where, *form)
         seen = repr(asked).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(seen, digest_size=TAG_BYTES).hexdigest()

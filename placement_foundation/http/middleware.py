@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import webob.exc
 from oslo_config import cfg
+from oslo_context.context import generate_request_id
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
@@ -135,7 +136,7 @@ def with_request_log(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         began = time.perf_counter()
-        request_id = context.new_request_id()
+        request_id = generate_request_id()
         environment[context.REQUEST_ID] = request_id
         inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
         if REQUEST_ID.fullmatch(inbound):
