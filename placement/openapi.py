@@ -25,24 +25,15 @@ from placement_foundation.http.schema import (
     TEXT,
     Described,
     Json,
-    Schema,
     View,
     described,
+    some_of,
 )
 from placement_foundation.http.version import Version, always
 
 PATH = "/openapi.json"
 # The paths that need no token.
 OPEN = ("/", PATH)
-
-QUERY = Schema(
-    {
-        "type": "object",
-        "properties": {"microversion": {"enum": list(BY_NAME)}},
-        "additionalProperties": False,
-    },
-    query_string.FORMATS,
-)
 
 # The errors that any request may get.
 ALWAYS = (
@@ -72,8 +63,8 @@ IF_NONE_MATCH: Json = {
 OF_EACH_ANSWER = ("openstack-api-version", "x-openstack-request-id")
 
 
+@query_string.parser(some_of(microversion={"enum": list(BY_NAME)}))
 def _parse(pairs: Pairs) -> Version | None:
-    query_string.check(pairs, QUERY)
     text = query_string.last(pairs, "microversion")
     return None if text is None else BY_NAME[text]
 
@@ -83,11 +74,7 @@ def show_document(call: Call[None]) -> Reply:
     return Reply(call.query)
 
 
-def _describe_document(version: Version) -> Json:
-    return {"type": "object", "required": ["openapi", "info", "paths"]}
-
-
-@described(_describe_document)
+@described({"type": "object", "required": ["openapi", "info", "paths"]})
 def _render(asked: Version | None, view: View) -> Json:
     return _encoded(asked or view.version)
 
@@ -98,7 +85,7 @@ TABLE: Table = {
         "GET": Operation(
             handler=always(show_document),
             policy=None,
-            query=always(Parser(_parse, QUERY)),
+            query=always(_parse),
             reply=always(_render),
             newest_by_default=True,
         )

@@ -158,7 +158,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": heavy(
             handler=always(declaration.list_declared),
             policy="placement:ledger:declared",
-            query=always(declaration_wire.QUERY),
+            query=always(declaration_wire.parse_query),
             reply=always(declaration_wire.render_declared),
         ),
     },
@@ -166,7 +166,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": of_ledger(
             handler=always(declaration.list_names),
             policy="placement:ledger:names",
-            query=always(declaration_wire.OWNER_QUERY),
+            query=always(declaration_wire.parse_owner),
             reply=always(declaration_wire.render_names),
         ),
     },
@@ -215,7 +215,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": of_ledger(
             handler=always(journal.list_changes),
             policy="placement:ledger:changes",
-            query=always(journal_wire.FEED_PARSER),
+            query=always(journal_wire.parse_feed),
             reply=always(journal_wire.render_feed),
             formats=journal_wire.FEED_FORMATS,
         ),
@@ -224,7 +224,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": of_ledger(
             handler=always(journal.list_history),
             policy="placement:ledger:history",
-            query=always(journal_wire.HISTORY_PARSER),
+            query=always(journal_wire.parse_history),
             reply=always(journal_wire.render_history),
         ),
     },
@@ -232,7 +232,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": heavy(
             handler=always(journal.show_allocations),
             policy="placement:ledger:history",
-            query=always(journal_wire.PAST_PARSER),
+            query=always(journal_wire.parse_past),
             reply=always(journal_wire.render_past),
         ),
     },
@@ -240,7 +240,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": of_ledger(
             handler=always(lease.list_leases),
             policy="placement:ledger:leases:list",
-            query=always(lease_wire.PARSER),
+            query=always(lease_wire.parse),
             reply=always(lease_wire.render_list),
         ),
     },
@@ -427,7 +427,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": dated(
             handler=since(1, 6, trait.list_traits),
             policy="placement:traits:list",
-            query=always(trait_wire.QUERY),
+            query=always(trait_wire.parse_filters),
             reply=always(trait_wire.render_traits),
         ),
     },

@@ -20,7 +20,7 @@ def modules() -> list[str]:
     for package in PACKAGES:
         (root,) = package.__path__
         for path in sorted(Path(root).rglob("*.py")):
-            if re.search(r"\bSchema\(", path.read_text()):
+            if re.search(r"\bSchema\(|string\.parser\(", path.read_text()):
                 module = path.relative_to(Path(root).parent).with_suffix("")
                 names.append(".".join(module.parts))
     return names

@@ -14,18 +14,12 @@ from placement_foundation.http.schema import (
     described,
     listed,
 )
-from placement_foundation.http.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion
 
 AGGREGATES_V1_1 = {"type": "array", "items": UUID, "uniqueItems": True}
-AGGREGATES_V1_19 = {
-    "type": "object",
-    "properties": {
-        "aggregates": AGGREGATES_V1_1,
-        "resource_provider_generation": {"type": "integer"},
-    },
-    "required": ["aggregates", "resource_provider_generation"],
-    "additionalProperties": False,
-}
+AGGREGATES_V1_19 = closed_object(
+    aggregates=AGGREGATES_V1_1, resource_provider_generation={"type": "integer"}
+)
 
 PUT_AGGREGATES = ByVersion(
     {(1, 1): Schema(AGGREGATES_V1_1), (1, 19): Schema(AGGREGATES_V1_19)}
@@ -50,21 +44,13 @@ def parse_aggregates(body: Json) -> ProviderAggregates:
     return ProviderAggregates(body["aggregates"], body["resource_provider_generation"])
 
 
-def _describe_v1_1(version: Version) -> Json:
-    # Replies spell them as the caller did.
-    return closed_object(aggregates=listed(TEXT))
-
-
-@described(_describe_v1_1)
+# Replies spell them as the caller did.
+@described(closed_object(aggregates=listed(TEXT)))
 def _render_v1_1(value: ProviderAggregates, view: View) -> Json:
     return {"aggregates": list(value.aggregates)}
 
 
-def _describe_v1_19(version: Version) -> Json:
-    return closed_object(aggregates=listed(TEXT), resource_provider_generation=INTEGER)
-
-
-@described(_describe_v1_19)
+@described(closed_object(aggregates=listed(TEXT), resource_provider_generation=INTEGER))
 def _render_v1_19(value: ProviderAggregates, view: View) -> Json:
     return {
         "aggregates": list(value.aggregates),

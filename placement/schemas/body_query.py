@@ -7,15 +7,10 @@ from typing import Any, TypeVar
 from placement.schemas import allocation_candidate
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
-from placement_foundation.http.schema import Schema
 from placement_foundation.http.version import ByVersion, Version
 
 P = TypeVar("P")
 Q = TypeVar("Q")
-
-NO_PARAMETERS = Schema(
-    {"type": "object", "additionalProperties": False}, query_string.FORMATS
-)
 
 
 def by_version(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
@@ -26,7 +21,7 @@ def by_version(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
     return ByVersion(
         {
             (since.major, since.minor): Parser(
-                functools.partial(_choose, parser=at(since)), NO_PARAMETERS
+                functools.partial(_choose, parser=at(since)), query_string.NOTHING
             )
             for since in allocation_candidate.QUERY.versions()
         }
@@ -34,7 +29,7 @@ def by_version(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
 
 
 def _choose(pairs: Pairs, parser: Any) -> Any:
-    query_string.check(pairs, NO_PARAMETERS)
+    query_string.check(pairs, query_string.NOTHING)
     return parser
 
 

@@ -15,7 +15,6 @@ from placement_foundation.http.schema import (
     described,
     listed,
 )
-from placement_foundation.http.version import Version
 
 OWN = Own(
     numbers={"most": 999_999_999, "most_hosts": 999_999_999, "seconds": 30},
@@ -35,16 +34,14 @@ def parse(pairs: Pairs, candidates: Candidates) -> CapacityQuery:
 QUERY = own_parameter.by_version(parse, OWN)
 
 
-def _describe(version: Version) -> Json:
-    return closed_object(
+@described(
+    closed_object(
         total=INTEGER,
         exact={"type": "boolean"},
         complete={"type": "boolean"},
         hosts=listed(closed_object(uuid=TEXT, name=TEXT, count=INTEGER)),
     )
-
-
-@described(_describe)
+)
 def render(value: Capacity, view: View) -> Json:
     """Render how many times a request could be claimed."""
     return {

@@ -13,7 +13,7 @@ from placement.model.inventory import Inventory
 from placement.schemas import inventory
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
-from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
@@ -27,6 +27,7 @@ from placement_foundation.http.schema import (
     is_uuid,
     keyed,
     listed,
+    some_of,
 )
 from placement_foundation.http.version import Version
 
@@ -52,23 +53,19 @@ INVENTORY = {
 }
 AGGREGATE = {"type": "string", "minLength": 1, "maxLength": 255}
 PROJECT = {"type": "string", "minLength": 1, "maxLength": 255}
-PART: dict[str, Json] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "minLength": 1, "maxLength": 200},
-        "uuid": UUID,
-        "inventories": {
-            "type": "object",
-            "propertyNames": CLASS_NAME,
-            "additionalProperties": INVENTORY,
-        },
-        "traits": listed(TRAIT),
-        "aggregates": listed(AGGREGATE),
-        "children": listed({"type": "object"}),
+PART: dict[str, Json] = some_of(
+    "name",
+    name={"type": "string", "minLength": 1, "maxLength": 200},
+    uuid=UUID,
+    inventories={
+        "type": "object",
+        "propertyNames": CLASS_NAME,
+        "additionalProperties": INVENTORY,
     },
-    "required": ["name"],
-    "additionalProperties": False,
-}
+    traits=listed(TRAIT),
+    aggregates=listed(AGGREGATE),
+    children=listed({"type": "object"}),
+)
 PART_SCHEMA = Schema(PART)
 # The same for a provider whose inventories, traits and aggregates are known to fit.
 PLAIN_SCHEMA = Schema(
@@ -82,51 +79,29 @@ PLAIN_SCHEMA = Schema(
 # The trees are checked one provider at a time: with JSON Schema alone that takes
 # seconds for a large cloud.
 BODY = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "owner": OWNER,
-            "dry_run": {"type": "boolean"},
-            "force": {"type": "boolean"},
-            "prune": {"type": "boolean"},
-            "complete": {"type": "boolean"},
-            "planned": listed(TEXT),
-            "trees": listed({"type": "object"}),
-            "aggregates": {
-                "type": "object",
-                "propertyNames": AGGREGATE,
-                "additionalProperties": UUID,
-            },
-            "projects": {
-                "type": "object",
-                "propertyNames": PROJECT,
-                "additionalProperties": PROJECT,
-            },
-            "traits": listed(TRAIT),
-            "resource_classes": listed(CLASS_NAME),
+    some_of(
+        owner=OWNER,
+        dry_run={"type": "boolean"},
+        force={"type": "boolean"},
+        prune={"type": "boolean"},
+        complete={"type": "boolean"},
+        planned=listed(TEXT),
+        trees=listed({"type": "object"}),
+        aggregates={
+            "type": "object",
+            "propertyNames": AGGREGATE,
+            "additionalProperties": UUID,
         },
-        "additionalProperties": False,
-    }
-)
-QUERY_SCHEMA = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "owner": OWNER,
-            "drift": {"type": "string", "enum": ["true", "false"]},
+        projects={
+            "type": "object",
+            "propertyNames": PROJECT,
+            "additionalProperties": PROJECT,
         },
-        "additionalProperties": False,
-    },
-    query_string.FORMATS,
+        traits=listed(TRAIT),
+        resource_classes=listed(CLASS_NAME),
+    )
 )
-OWNER_SCHEMA = Schema(
-    {
-        "type": "object",
-        "properties": {"owner": OWNER},
-        "additionalProperties": False,
-    },
-    query_string.FORMATS,
-)
+
 # A provider of a tree as it was sent, where it is, and the position of its parent.
 _Sent: TypeAlias = tuple[Json, str, int | None]
 # The inventories, traits and aggregates of a provider.
@@ -258,18 +233,18 @@ def _parse_inventory(name: str, record: Json, where: str) -> Inventory | None:
     return parsed
 
 
+@query_string.parser(
+    some_of(owner=OWNER, drift={"type": "string", "enum": ["true", "false"]})
+)
 def parse_query(pairs: Pairs) -> DeclaredQuery:
     """Return which declarations to list.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    query_string.check(pairs, QUERY_SCHEMA)
     return DeclaredQuery(
         query_string.last(pairs, "owner"), query_string.last(pairs, "drift") == "true"
     )
 
-
-QUERY = Parser(parse_query, QUERY_SCHEMA)
 
 CHANGE = closed_object(path=TEXT, before={}, after={}, owner=TEXT_OR_NULL)
 
@@ -372,23 +347,16 @@ def _render_remembered(each: Remembered) -> Json:
     }
 
 
+@query_string.parser(some_of(owner=OWNER))
 def parse_owner(pairs: Pairs) -> str | None:
     """Return whose names to list.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    query_string.check(pairs, OWNER_SCHEMA)
     return query_string.last(pairs, "owner")
 
 
-OWNER_QUERY = Parser(parse_owner, OWNER_SCHEMA)
-
-
-def _describe_names(version: Version) -> Json:
-    return closed_object(aggregates=keyed(TEXT), projects=keyed(TEXT))
-
-
-@described(_describe_names)
+@described(closed_object(aggregates=keyed(TEXT), projects=keyed(TEXT)))
 def render_names(value: Names, view: View) -> Json:
     """Render the names of aggregates, by UUID, and those of projects, by id."""
     return {"aggregates": dict(value.aggregates), "projects": dict(value.projects)}

@@ -28,7 +28,6 @@ from placement_foundation.http.schema import (
     extend,
     listed,
 )
-from placement_foundation.http.version import Version
 
 MOST_HOSTS = 10
 TRUTH = {"true": True, "false": False}
@@ -121,8 +120,8 @@ HOST = extend(
 )
 
 
-def _describe(version: Version) -> Json:
-    return extend(
+@described(
+    extend(
         closed_object(
             serves=INTEGER,
             hosts=INTEGER,
@@ -136,9 +135,7 @@ def _describe(version: Version) -> Json:
             "host": listed(HOST),
         },
     )
-
-
-@described(_describe)
+)
 def render(explanation: Explanation, view: View) -> Json:
     """Render an explanation, in numbers and in words."""
     report = explanation.report

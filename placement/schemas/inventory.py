@@ -18,6 +18,7 @@ from placement_foundation.http.schema import (
     described,
     extend,
     keyed,
+    some_of,
 )
 from placement_foundation.http.version import Version
 
@@ -41,26 +42,16 @@ PROPERTIES: Mapping[str, Json] = {
         "maximum": LARGEST_RATIO,
     },
 }
-RECORD = {
-    "type": "object",
-    "properties": PROPERTIES,
-    "required": ["total"],
-    "additionalProperties": False,
-}
+RECORD = some_of("total", **PROPERTIES)
 
 # All inventories of a provider. Any class name passes here; it is looked up later.
-INVENTORIES = {
-    "type": "object",
-    "properties": {
-        "resource_provider_generation": {"type": "integer"},
-        "inventories": {
-            "type": "object",
-            "patternProperties": {RESOURCE_CLASS_PATTERN: RECORD},
-        },
+INVENTORIES = closed_object(
+    resource_provider_generation={"type": "integer"},
+    inventories={
+        "type": "object",
+        "patternProperties": {RESOURCE_CLASS_PATTERN: RECORD},
     },
-    "required": ["resource_provider_generation", "inventories"],
-    "additionalProperties": False,
-}
+)
 
 POST_INVENTORY = Schema(
     extend(
@@ -146,12 +137,6 @@ def _describe_inventory(version: Version) -> Json:
     return extend(describe_record(), properties=generation, required=tuple(generation))
 
 
-def _describe_inventories(version: Version) -> Json:
-    return closed_object(
-        resource_provider_generation=INTEGER, inventories=keyed(describe_record())
-    )
-
-
 @described(_describe_inventory)
 def render_inventory(value: ProviderInventory, view: View) -> Json:
     """Render one inventory."""
@@ -161,7 +146,11 @@ def render_inventory(value: ProviderInventory, view: View) -> Json:
     }
 
 
-@described(_describe_inventories)
+@described(
+    closed_object(
+        resource_provider_generation=INTEGER, inventories=keyed(describe_record())
+    )
+)
 def render_inventories(value: ProviderInventories, view: View) -> Json:
     """Render all inventories of a provider."""
     return {

@@ -14,19 +14,19 @@ from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import packing
 from placement_foundation.http import query_string
 from placement_foundation.http.answer import LINES
-from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
     Json,
-    Schema,
     View,
     closed_object,
     described,
     extend,
     keyed,
     listed,
+    some_of,
 )
 from placement_foundation.http.version import Version
 
@@ -52,19 +52,8 @@ _FILTERS = {
 }
 
 
-def _query(required: list[str], **properties: Json) -> Schema:
-    document = {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
-    return Schema(document, query_string.FORMATS)
-
-
-FEED = _query(["since"], **_FILTERS, since=TEXT, wait=_NUMBER, limit=_NUMBER)
-HISTORY = _query(
-    [],
+FEED = some_of("since", **_FILTERS, since=TEXT, wait=_NUMBER, limit=_NUMBER)
+HISTORY = some_of(
     **_FILTERS,
     **{"from": _TIME, "to": _TIME},
     user_id=_WANTED,
@@ -72,7 +61,7 @@ HISTORY = _query(
     limit=_NUMBER,
     marker=TEXT,
 )
-PAST = _query(["at"], consumer=TEXT, provider=_UUID, at=_TIME)
+PAST = some_of("at", consumer=TEXT, provider=_UUID, at=_TIME)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,8 +107,12 @@ class Past:
     allocations: Mapping[str, Amounts]
 
 
-def _parse_feed(pairs: Pairs) -> FeedQuery:
-    query_string.check(pairs, FEED)
+@query_string.parser(FEED)
+def parse_feed(pairs: Pairs) -> FeedQuery:
+    """Return what a reader of the feed asks for.
+
+    :raises BadRequest: a parameter is unknown or malformed
+    """
     since = query_string.last(pairs, "since") or ""
     return FeedQuery(
         _parse_since(since),
@@ -137,8 +130,12 @@ def _parse_since(text: str) -> Since:
     return parse_cursor(text)
 
 
-def _parse_history(pairs: Pairs) -> HistoryQuery:
-    query_string.check(pairs, HISTORY)
+@query_string.parser(HISTORY)
+def parse_history(pairs: Pairs) -> HistoryQuery:
+    """Return what a reader of history asks for.
+
+    :raises BadRequest: a parameter is unknown or malformed
+    """
     marker = query_string.last(pairs, "marker")
     filters = dataclasses.replace(
         _parse_filters(pairs),
@@ -154,8 +151,12 @@ def _parse_history(pairs: Pairs) -> HistoryQuery:
     )
 
 
-def _parse_past(pairs: Pairs) -> PastQuery:
-    query_string.check(pairs, PAST)
+@query_string.parser(PAST)
+def parse_past(pairs: Pairs) -> PastQuery:
+    """Return whose allocations, and of which moment, are asked for.
+
+    :raises BadRequest: a parameter is unknown or malformed
+    """
     consumer = query_string.last(pairs, "consumer") or ""
     provider = _parse_uuid(pairs, "provider") or ""
     if bool(consumer) == bool(provider):
@@ -163,11 +164,6 @@ def _parse_past(pairs: Pairs) -> PastQuery:
             f"{query_string.COMPLAINT}Either 'consumer' or 'provider' is needed."
         )
     return PastQuery(consumer, provider, _parse_moment(query_string.last(pairs, "at")))
-
-
-FEED_PARSER = Parser(_parse_feed, FEED)
-HISTORY_PARSER = Parser(_parse_history, HISTORY)
-PAST_PARSER = Parser(_parse_past, PAST)
 
 
 def _parse_filters(pairs: Pairs) -> EntryFilters:
@@ -339,13 +335,9 @@ def render_history(page: EntryPage, view: View) -> Json:
     return document
 
 
-def _describe_past(version: Version) -> Json:
-    return closed_object(
-        at=TEXT, allocations=keyed(closed_object(resources=keyed(INTEGER)))
-    )
-
-
-@described(_describe_past)
+@described(
+    closed_object(at=TEXT, allocations=keyed(closed_object(resources=keyed(INTEGER))))
+)
 def render_past(value: Past, view: View) -> Json:
     """Render allocations by provider for a consumer, by consumer for a provider."""
     query = value.query

@@ -10,7 +10,7 @@ from placement.model.moment import as_text
 from placement.schemas import moment
 from placement.schemas.placing import SECONDS
 from placement_foundation.http import query_string
-from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     TEXT,
     TEXT_OR_NULL,
@@ -20,24 +20,17 @@ from placement_foundation.http.schema import (
     closed_object,
     described,
     listed,
+    some_of,
 )
-from placement_foundation.http.version import Version
 
 MOST = 1000
 BODY = Schema(closed_object(seconds=SECONDS))
-QUERY = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "project_id": {"type": "string", "minLength": 1, "maxLength": 255},
-            "before": TEXT,
-            "limit": {"type": "string", "pattern": "^[1-9][0-9]{0,3}$"},
-            # When the last one of the page before ended, and whose it was.
-            "marker": {"type": "string", "pattern": r"^[0-9]{1,18}_[^_\s]{1,36}$"},
-        },
-        "additionalProperties": False,
-    },
-    query_string.FORMATS,
+QUERY = some_of(
+    project_id={"type": "string", "minLength": 1, "maxLength": 255},
+    before=TEXT,
+    limit={"type": "string", "pattern": "^[1-9][0-9]{0,3}$"},
+    # When the last one of the page before ended, and whose it was.
+    marker={"type": "string", "pattern": r"^[0-9]{1,18}_[^_\s]{1,36}$"},
 )
 
 
@@ -59,12 +52,12 @@ class LeasePage:
     may_go_on: bool
 
 
+@query_string.parser(QUERY)
 def parse(pairs: Pairs) -> LeaseQuery:
     """Return what a query asks for.
 
     :raises BadRequest: a parameter is unknown, or its value is malformed
     """
-    query_string.check(pairs, QUERY)
     given = dict(pairs)
     if "\0" in given.get("project_id", "") or "\0" in given.get("marker", ""):
         raise errors.BadRequest("A parameter must not have a NUL.")
@@ -81,27 +74,17 @@ def parse(pairs: Pairs) -> LeaseQuery:
     )
 
 
-PARSER = Parser(parse, QUERY)
-
 ONE = {"consumer": TEXT, "expires_at": TEXT}
 OF_MANY = closed_object(**ONE, project_id=TEXT, consumer_type=TEXT_OR_NULL)
 
 
-def _describe(version: Version) -> Json:
-    return closed_object(**ONE)
-
-
-@described(_describe)
+@described(closed_object(**ONE))
 def render(value: Lease, view: View) -> Json:
     """Render until when the allocations of a consumer last."""
     return {"consumer": value.consumer, "expires_at": as_text(value.expires_at)}
 
 
-def _describe_list(version: Version) -> Json:
-    return closed_object(leases=listed(OF_MANY), marker=TEXT_OR_NULL)
-
-
-@described(_describe_list)
+@described(closed_object(leases=listed(OF_MANY), marker=TEXT_OR_NULL))
 def render_list(page: LeasePage, view: View) -> Json:
     """Render leases, and the marker of the next page if there may be one."""
     last = page.leases[-1] if page.leases and page.may_go_on else None

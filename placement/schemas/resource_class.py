@@ -18,14 +18,7 @@ NAME = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}
 
 RESOURCE_CLASS_PATTERN = "^[A-Z0-9_]+$"
 
-RESOURCE_CLASS = Schema(
-    {
-        "type": "object",
-        "properties": {"name": NAME},
-        "required": ["name"],
-        "additionalProperties": False,
-    }
-)
+RESOURCE_CLASS = Schema(closed_object(name=NAME))
 
 
 def check_name(name: str) -> None:

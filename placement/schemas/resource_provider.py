@@ -26,15 +26,11 @@ from placement_foundation.http.schema import (
     extend,
     known,
     listed,
+    some_of,
 )
 from placement_foundation.http.version import ByVersion, Version
 
-UPDATE_V1_0 = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 200}},
-    "required": ["name"],
-    "additionalProperties": False,
-}
+UPDATE_V1_0 = closed_object(name={"type": "string", "maxLength": 200})
 PARENT = {"parent_provider_uuid": {**UUID, "type": ["string", "null"]}}
 UPDATE_V1_14 = extend(UPDATE_V1_0, properties=PARENT)
 CREATE_V1_0 = extend(UPDATE_V1_0, properties={"uuid": UUID})
@@ -43,11 +39,7 @@ CREATE_V1_14 = extend(UPDATE_V1_14, properties={"uuid": UUID})
 CREATE = ByVersion({(1, 0): Schema(CREATE_V1_0), (1, 14): Schema(CREATE_V1_14)})
 UPDATE = ByVersion({(1, 0): Schema(UPDATE_V1_0), (1, 14): Schema(UPDATE_V1_14)})
 
-LIST_V1_0 = {
-    "type": "object",
-    "properties": {"name": TEXT, "uuid": UUID},
-    "additionalProperties": False,
-}
+LIST_V1_0 = some_of(name=TEXT, uuid=UUID)
 LIST_V1_3 = extend(LIST_V1_0, properties={"member_of": TEXT})
 LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})

@@ -9,11 +9,10 @@ from placement_foundation.http.schema import (
     described,
     listed,
 )
-from placement_foundation.http.version import Version
 
 
-def _describe_versions(version: Version) -> Json:
-    return closed_object(
+@described(
+    closed_object(
         versions=listed(
             closed_object(
                 id=TEXT,
@@ -24,9 +23,7 @@ def _describe_versions(version: Version) -> Json:
             )
         )
     )
-
-
-@described(_describe_versions)
+)
 def render_versions(value: None, view: View) -> Json:
     """Render the versions of the API. There is one, with its microversions."""
     return {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from placement import errors
 from placement.model.trait import LONGEST_NAME, Trait, TraitFilters
 from placement_foundation.http import query_string
-from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
@@ -17,31 +17,17 @@ from placement_foundation.http.schema import (
     closed_object,
     described,
     listed,
+    some_of,
 )
-from placement_foundation.http.version import Version
 
 PUT_TRAITS = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "traits": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
-            },
-            "resource_provider_generation": {"type": "integer"},
+    closed_object(
+        traits={
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
         },
-        "required": ["traits", "resource_provider_generation"],
-        "additionalProperties": False,
-    }
-)
-
-LIST = Schema(
-    {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "associated": {"type": "string"}},
-        "additionalProperties": False,
-    },
-    query_string.FORMATS,
+        resource_provider_generation={"type": "integer"},
+    )
 )
 
 
@@ -66,21 +52,18 @@ def check_name(name: str) -> None:
         )
 
 
+@query_string.parser(some_of(name=TEXT, associated=TEXT))
 def parse_filters(pairs: Pairs) -> TraitFilters:
     """Return which traits a query string asks for.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    query_string.check(pairs, LIST)
     operator, operand = _parse_name(query_string.last(pairs, "name"))
     return TraitFilters(
         names=frozenset(operand.split(",")) if operator == "in" else None,
         prefix=operand if operator == "startswith" else None,
         associated=_parse_associated(query_string.last(pairs, "associated")),
     )
-
-
-QUERY = Parser(parse_filters, LIST)
 
 
 def _parse_name(value: str | None) -> tuple[str, str]:
@@ -111,21 +94,13 @@ def path(name: str) -> str:
     return f"/traits/{name}"
 
 
-def _describe_traits(version: Version) -> Json:
-    return closed_object(traits=listed(TEXT))
-
-
-def _describe_provider_traits(version: Version) -> Json:
-    return closed_object(traits=listed(TEXT), resource_provider_generation=INTEGER)
-
-
-@described(_describe_traits)
+@described(closed_object(traits=listed(TEXT)))
 def render_traits(traits: Iterable[Trait], view: View) -> Json:
     """Render a list of traits."""
     return {"traits": [each.name for each in traits]}
 
 
-@described(_describe_provider_traits)
+@described(closed_object(traits=listed(TEXT), resource_provider_generation=INTEGER))
 def render_provider_traits(value: ProviderTraits, view: View) -> Json:
     """Render the traits of a provider."""
     return {

@@ -5,37 +5,29 @@ from collections.abc import Mapping
 
 from placement.model.usage import Usage
 from placement_foundation.http import query_string
-from placement_foundation.http.query_string import Pairs, Parser
+from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     Json,
-    Schema,
     View,
     closed_object,
     described,
     extend,
     keyed,
+    some_of,
 )
 from placement_foundation.http.version import ByVersion, Version
 
 ALL_TYPES = "all"
 
 ID = {"type": "string", "minLength": 1, "maxLength": 255}
-LIST_V1_9 = {
-    "type": "object",
-    "properties": {"project_id": ID, "user_id": ID},
-    "required": ["project_id"],
-    "additionalProperties": False,
-}
+LIST_V1_9 = some_of("project_id", project_id=ID, user_id=ID)
 LIST_V1_38 = extend(
     LIST_V1_9,
     properties={
         "consumer_type": {**ID, "pattern": "^[A-Z0-9_]+$|^all|^unknown$"},
     },
 )
-
-V1_9 = Schema(LIST_V1_9, query_string.FORMATS)
-V1_38 = Schema(LIST_V1_38, query_string.FORMATS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,30 +51,24 @@ class ProviderUsages:
     usages: Mapping[str, int]
 
 
+@query_string.parser(LIST_V1_9)
 def _parse_v1_9(pairs: Pairs) -> UsageQuery:
-    query_string.check(pairs, V1_9)
     given = dict(pairs)
     return UsageQuery(given["project_id"], given.get("user_id"), ALL_TYPES)
 
 
+@query_string.parser(LIST_V1_38)
 def _parse_v1_38(pairs: Pairs) -> UsageQuery:
-    query_string.check(pairs, V1_38)
     given = dict(pairs)
     return UsageQuery(
         given["project_id"], given.get("user_id"), given.get("consumer_type")
     )
 
 
-PARSE_OWNER = ByVersion(
-    {(1, 9): Parser(_parse_v1_9, V1_9), (1, 38): Parser(_parse_v1_38, V1_38)}
-)
+PARSE_OWNER = ByVersion({(1, 9): _parse_v1_9, (1, 38): _parse_v1_38})
 
 
-def _describe_provider_usages(version: Version) -> Json:
-    return closed_object(resource_provider_generation=INTEGER, usages=keyed(INTEGER))
-
-
-@described(_describe_provider_usages)
+@described(closed_object(resource_provider_generation=INTEGER, usages=keyed(INTEGER)))
 def render_provider_usages(value: ProviderUsages, view: View) -> Json:
     """Render the usages of a provider."""
     return {
@@ -91,11 +77,7 @@ def render_provider_usages(value: ProviderUsages, view: View) -> Json:
     }
 
 
-def _describe_v1_9(version: Version) -> Json:
-    return closed_object(usages=keyed(INTEGER))
-
-
-@described(_describe_v1_9)
+@described(closed_object(usages=keyed(INTEGER)))
 def _render_v1_9(value: Mapping[str, Usage], view: View) -> Json:
     total = value.get(ALL_TYPES)
     return {"usages": dict(total.amounts) if total else {}}

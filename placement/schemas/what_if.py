@@ -20,7 +20,14 @@ from placement.schemas import (
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
-from placement_foundation.http.schema import UUID, Json, Schema, View, described
+from placement_foundation.http.schema import (
+    UUID,
+    Json,
+    Schema,
+    View,
+    described,
+    some_of,
+)
 from placement_foundation.http.version import ByVersion, Version
 
 # Parses the query of a question.
@@ -44,46 +51,35 @@ RECORD = {
 
 
 def _difference(items: Mapping[str, Json]) -> Json:
-    return {
+    return some_of(add=items, remove=items)
+
+
+PROVIDER = some_of(
+    inventories={
         "type": "object",
-        "properties": {"add": items, "remove": items},
+        "patternProperties": {RESOURCE_CLASS_PATTERN: RECORD},
         "additionalProperties": False,
-    }
-
-
-PROVIDER = {
-    "type": "object",
-    "properties": {
-        "inventories": {
-            "type": "object",
-            "patternProperties": {RESOURCE_CLASS_PATTERN: RECORD},
-            "additionalProperties": False,
-        },
-        "traits": _difference(NAMES),
-        "aggregates": _difference(UUIDS),
     },
-    "additionalProperties": False,
-}
+    traits=_difference(NAMES),
+    aggregates=_difference(UUIDS),
+)
 BODY = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "maxLength": query_string.LONGEST},
-            "ask": {
-                "type": "string",
-                "enum": ["candidates", "explanation", "capacity"],
-            },
-            "ignore_consumers": UUIDS,
-            "without_hosts": UUIDS,
-            "providers": {
-                "type": "object",
-                "additionalProperties": PROVIDER,
-                "maxProperties": MOST,
-            },
+    some_of(
+        "query",
+        "ask",
+        query={"type": "string", "maxLength": query_string.LONGEST},
+        ask={
+            "type": "string",
+            "enum": ["candidates", "explanation", "capacity"],
         },
-        "required": ["query", "ask"],
-        "additionalProperties": False,
-    }
+        ignore_consumers=UUIDS,
+        without_hosts=UUIDS,
+        providers={
+            "type": "object",
+            "additionalProperties": PROVIDER,
+            "maxProperties": MOST,
+        },
+    )
 )
 
 PARSERS: Mapping[str, ByVersion[Parser]] = {

@@ -3,14 +3,14 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 from urllib import parse
 
 import jsonschema
 
 from placement_foundation import errors
-from placement_foundation.http.schema import Schema
+from placement_foundation.http.schema import Json, Schema
 
 # The parameters of a query string, decoded, in the order they were given.
 Pairs: TypeAlias = list[tuple[str, str]]
@@ -102,6 +102,22 @@ def check(pairs: Pairs, schema: Schema) -> None:
     """
     # In the pattern of a name, ``$`` would let a line feed pass at the end.
     schema.check({name.replace("\n", "\\n"): value for name, value in pairs}, COMPLAINT)
+
+
+def parser(
+    document: Mapping[str, Json],
+) -> Callable[[Callable[[Pairs], T]], Parser[T]]:
+    """Decorate a parser with the schema that parameters must meet before."""
+    schema = Schema(document, FORMATS)
+
+    def decorate(parse: Callable[[Pairs], T]) -> Parser[T]:
+        def checked(pairs: Pairs) -> T:
+            check(pairs, schema)
+            return parse(pairs)
+
+        return Parser(checked, schema)
+
+    return decorate
 
 
 NOTHING = Schema({"type": "object", "additionalProperties": False})

@@ -227,10 +227,15 @@ def closed_map(pattern: str, value: Json, *, least: int = 0) -> dict[str, Json]:
 
 def closed_object(**properties: Json) -> dict[str, Json]:
     """Return the schema of an object that has exactly these members."""
+    return some_of(*properties, **properties)
+
+
+def some_of(*required: str, **properties: Json) -> dict[str, Json]:
+    """Return the schema of an object that has no other members, and some of these."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        **({"required": list(required)} if required else {}),
         "additionalProperties": False,
     }
 
@@ -294,7 +299,8 @@ class Described(Generic[V]):
 
 
 def described(
-    describe: Callable[[Version], Json],
+    schema: Json | Callable[[Version], Json],
 ) -> Callable[[Callable[[V, View], Json]], Described[V]]:
-    """Decorate a renderer with the description of its documents."""
+    """Decorate a renderer with the schema of its documents, or one by microversion."""
+    describe = schema if callable(schema) else lambda version: schema
     return lambda render: Described(render, describe)

@@ -85,8 +85,8 @@ def test_the_lines_and_the_events_are_the_entries(
 
 
 def test_a_page_has_a_thousand_entries_unless_it_is_said() -> None:
-    assert journal.FEED_PARSER.parse([("since", "now")]).limit == 1000
-    assert journal.HISTORY_PARSER.parse([]).limit == 1000
+    assert journal.parse_feed([("since", "now")]).limit == 1000
+    assert journal.parse_history([]).limit == 1000
 
 
 def test_history_is_filtered_by_time_and_by_people(

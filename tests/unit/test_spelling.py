@@ -28,9 +28,7 @@ def test_a_preferred_host(spelling: str) -> None:
 
 def test_providers_of_entries() -> None:
     upper = PLAIN.upper()
-    query = journal.HISTORY_PARSER.parse([("provider", upper), ("root", upper)])
+    query = journal.parse_history([("provider", upper), ("root", upper)])
     assert (query.filters.provider, query.filters.root) == (PLAIN, PLAIN)
-    past = journal.PAST_PARSER.parse(
-        [("provider", upper), ("at", "2026-01-01T00:00:00Z")]
-    )
+    past = journal.parse_past([("provider", upper), ("at", "2026-01-01T00:00:00Z")])
     assert past.provider == PLAIN
