@@ -2,8 +2,7 @@
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from oslo_utils import uuidutils
 
@@ -15,14 +14,17 @@ from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     UUID,
+    Field,
     Json,
     Schema,
     View,
     closed_map,
     closed_object,
+    describe_fields,
     described,
     extend,
     keyed,
+    known,
 )
 from placement_foundation.http.version import ByVersion, Version
 
@@ -147,24 +149,12 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
     return {uuid: item["resources"] for uuid, item in document.items()}
 
 
-class ConsumerField(NamedTuple):
-    """A field about a consumer: its first microversion, schema and value."""
-
-    since: tuple[int, int]
-    schema: Json
-    render: Callable[[Consumer], Json]
-
-
-# The fields about the consumer of allocations, by name.
+# The fields about the consumer of allocations.
 ABOUT = {
-    "project_id": ConsumerField((1, 12), TEXT, lambda consumer: consumer.project_id),
-    "user_id": ConsumerField((1, 12), TEXT, lambda consumer: consumer.user_id),
-    "consumer_generation": ConsumerField(
-        (1, 28), INTEGER, lambda consumer: consumer.generation
-    ),
-    "consumer_type": ConsumerField(
-        (1, 38), TEXT, lambda consumer: consumer.type or UNKNOWN_TYPE
-    ),
+    "project_id": Field((1, 12), TEXT),
+    "user_id": Field((1, 12), TEXT),
+    "consumer_generation": Field((1, 28), INTEGER),
+    "consumer_type": Field((1, 38), TEXT),
 }
 # The same in the allocations of a provider, where each consumer is one of many.
 ABOUT_ONE_OF_MANY = {"consumer_generation": ABOUT["consumer_generation"]}
@@ -174,26 +164,16 @@ def _describe_consumer(version: Version) -> Json:
     allocation = closed_object(resources=keyed(INTEGER), generation=INTEGER)
     return extend(
         closed_object(allocations=keyed(allocation)),
-        properties=_describe_about(ABOUT, version),
+        properties=describe_fields(ABOUT, version),
     )
 
 
 def _describe_provider(version: Version) -> Json:
-    about = _describe_about(ABOUT_ONE_OF_MANY, version)
+    about = describe_fields(ABOUT_ONE_OF_MANY, version)
     allocation = closed_object(resources=keyed(INTEGER), **about)
     return closed_object(
         allocations=keyed(allocation), resource_provider_generation=INTEGER
     )
-
-
-def _describe_about(
-    members: Mapping[str, ConsumerField], version: Version
-) -> dict[str, Json]:
-    return {
-        name: member.schema
-        for name, member in members.items()
-        if version >= member.since
-    }
 
 
 @described(_describe_consumer)
@@ -228,11 +208,11 @@ def render_provider(allocations: ProviderAllocations, view: View) -> Json:
     }
 
 
-def _about(
-    members: Mapping[str, ConsumerField], consumer: Consumer, view: View
-) -> Json:
-    return {
-        name: member.render(consumer)
-        for name, member in members.items()
-        if view.version >= member.since
+def _about(members: Mapping[str, Field], consumer: Consumer, view: View) -> Json:
+    values = {
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "consumer_generation": consumer.generation,
+        "consumer_type": consumer.type or UNKNOWN_TYPE,
     }
+    return {name: values[name] for name in known(members, view.version)}

@@ -2,10 +2,11 @@
 
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from placement import errors
 from placement.model.request import Group, Request
@@ -290,48 +291,38 @@ def _schema(document: Mapping[str, Json]) -> Schema:
     return Schema(document, query_string.FORMATS)
 
 
-FORMAT_V1_10 = QueryFormat(
+def _parser(query_format: QueryFormat) -> Parser[CandidateQuery]:
+    parser = functools.partial(parse, query_format=query_format)
+    return Parser(parser, query_format.schema)
+
+
+# What a query may look like at first, and what has changed since.
+FIRST = QueryFormat(
     schema=_schema(V1_10),
     grammar=query.V1_0,
     check_groups=_check_groups_have_resources,
 )
-FORMAT_V1_16 = replace(FORMAT_V1_10, schema=_schema(V1_16))
-FORMAT_V1_17 = replace(FORMAT_V1_16, schema=_schema(V1_17))
-FORMAT_V1_21 = replace(FORMAT_V1_17, schema=_schema(V1_21))
-FORMAT_V1_22 = replace(FORMAT_V1_21, grammar=query.V1_22)
-FORMAT_V1_24 = replace(FORMAT_V1_22, grammar=query.V1_24)
-FORMAT_V1_25 = replace(FORMAT_V1_24, schema=_schema(V1_25), suffix=NUMBER)
-FORMAT_V1_29 = replace(FORMAT_V1_25, nested=True)
-FORMAT_V1_31 = replace(FORMAT_V1_29, schema=_schema(V1_31))
-FORMAT_V1_32 = replace(FORMAT_V1_31, grammar=query.V1_32)
-FORMAT_V1_33 = replace(FORMAT_V1_32, schema=_schema(V1_33), suffix=NAME)
-FORMAT_V1_35 = replace(FORMAT_V1_33, schema=_schema(V1_35))
-FORMAT_V1_36 = replace(
-    FORMAT_V1_35, schema=_schema(V1_36), check_groups=_check_groups_are_bound
+CHANGES: Mapping[tuple[int, int], Mapping[str, Any]] = {
+    (1, 10): {},
+    (1, 16): {"schema": _schema(V1_16)},
+    (1, 17): {"schema": _schema(V1_17)},
+    (1, 21): {"schema": _schema(V1_21)},
+    (1, 22): {"grammar": query.V1_22},
+    (1, 24): {"grammar": query.V1_24},
+    (1, 25): {"schema": _schema(V1_25), "suffix": NUMBER},
+    (1, 29): {"nested": True},
+    (1, 31): {"schema": _schema(V1_31)},
+    (1, 32): {"grammar": query.V1_32},
+    (1, 33): {"schema": _schema(V1_33), "suffix": NAME},
+    (1, 35): {"schema": _schema(V1_35)},
+    (1, 36): {"schema": _schema(V1_36), "check_groups": _check_groups_are_bound},
+    (1, 39): {"grammar": query.V1_39},
+}
+_formats = itertools.accumulate(
+    CHANGES.values(), lambda known, change: replace(known, **change), initial=FIRST
 )
-FORMAT_V1_39 = replace(FORMAT_V1_36, grammar=query.V1_39)
-
-QUERY = ByVersion(
-    {
-        since: Parser(functools.partial(parse, query_format=known), known.schema)
-        for since, known in {
-            (1, 10): FORMAT_V1_10,
-            (1, 16): FORMAT_V1_16,
-            (1, 17): FORMAT_V1_17,
-            (1, 21): FORMAT_V1_21,
-            (1, 22): FORMAT_V1_22,
-            (1, 24): FORMAT_V1_24,
-            (1, 25): FORMAT_V1_25,
-            (1, 29): FORMAT_V1_29,
-            (1, 31): FORMAT_V1_31,
-            (1, 32): FORMAT_V1_32,
-            (1, 33): FORMAT_V1_33,
-            (1, 35): FORMAT_V1_35,
-            (1, 36): FORMAT_V1_36,
-            (1, 39): FORMAT_V1_39,
-        }.items()
-    }
-)
+next(_formats)
+QUERY = ByVersion(dict(zip(CHANGES, map(_parser, _formats), strict=True)))
 
 # What is taken from the pick of each number, and which numbers serve each suffix.
 Amounts: TypeAlias = Sequence[tuple[int, Json]]

@@ -6,7 +6,6 @@ from typing import Any
 from placement import errors
 from placement.schemas.declaration import OWNER
 from placement_foundation.http.schema import (
-    INTEGER,
     TEXT,
     Json,
     Schema,
@@ -15,8 +14,8 @@ from placement_foundation.http.schema import (
     described,
     keyed,
     listed,
+    some_of,
 )
-from placement_foundation.http.version import Version
 
 # The kinds of findings; those that a later release adds have other names.
 KIND = {"type": "string", "pattern": "^[a-z ]+$", "maxLength": 64}
@@ -27,10 +26,9 @@ ABOUT = (
     *("expected_host", "expected_resources", "claimed_at", "claimed_by"),
 )
 COUNT = {"type": "integer", "minimum": 0}
-FINDING = {
-    **closed_object(kind=KIND, consumer=WORDS, **dict.fromkeys(ABOUT, WORDS)),
-    "required": ["kind", "consumer"],
-}
+FINDING = some_of(
+    *("kind", "consumer"), kind=KIND, consumer=WORDS, **dict.fromkeys(ABOUT, WORDS)
+)
 AUDIT = closed_object(
     claims=COUNT,
     living=COUNT,
@@ -54,24 +52,11 @@ def parse_name(name: str) -> str:
     return name
 
 
-def _describe(version: Version) -> Json:
-    finding = {
-        **closed_object(kind=TEXT, consumer=TEXT, **dict.fromkeys(ABOUT, TEXT)),
-        "required": ["kind", "consumer"],
-    }
-    audit = closed_object(
-        name=TEXT,
-        recorded_at=TEXT,
-        claims=INTEGER,
-        living=INTEGER,
-        not_judged=INTEGER,
-        counts=keyed(INTEGER),
-        findings=listed(finding),
+@described(
+    closed_object(
+        audits=listed(closed_object(name=TEXT, recorded_at=TEXT, **AUDIT["properties"]))
     )
-    return closed_object(audits=listed(audit))
-
-
-@described(_describe)
+)
 def render_list(value: Mapping[str, Any], view: View) -> Json:
     """Render the recorded audits, by name."""
     return {"audits": [{"name": name, **audit} for name, audit in value.items()]}

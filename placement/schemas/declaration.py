@@ -39,14 +39,7 @@ OWNER = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$", "maxLength": 64}
 DEFAULT_OWNER = "fleet"
 TRAIT = {"type": "string", "pattern": "^[A-Z0-9_]+$", "maxLength": 255}
 CLASS_NAME = {"type": "string", "pattern": RESOURCE_CLASS_PATTERN, "maxLength": 255}
-RECORD = {
-    **inventory.RECORD,
-    "properties": {
-        name: rule
-        for name, rule in inventory.PROPERTIES.items()
-        if name != "resource_provider_generation"
-    },
-}
+RECORD = some_of("total", **inventory.AMOUNTS)
 # An inventory in full, its total only, or None: the provider is to have none.
 INVENTORY = {
     "anyOf": [RECORD, inventory.AMOUNT, {"type": "null"}],

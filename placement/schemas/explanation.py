@@ -14,7 +14,8 @@ from placement.questions.explanation.finding import Verdict
 from placement.questions.explanation.report import Figures, QueryChange, Wanted
 from placement.questions.explanation.smaller import Offer
 from placement.schemas import own_parameter
-from placement.schemas.own_parameter import Candidates, Own, unexpected
+from placement.schemas.own_parameter import Candidates, Own
+from placement.schemas.query import unexpected
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (

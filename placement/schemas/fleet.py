@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
-from placement import errors
 from placement.model.allocation import Owner
 from placement.model.inventory import FIELDS as INVENTORY_FIELDS
 from placement.model.resource_provider import ProviderFilters
@@ -208,9 +207,8 @@ def _parse_fields(value: str | None) -> frozenset[str]:
     names = frozenset(name.strip() for name in value.split(",")) - {""}
     unknown = sorted(names - FIELDS.keys())
     if unknown:
-        raise errors.BadRequest(
-            f"{query_string.COMPLAINT}Expected 'fields' to be any of "
-            f"{', '.join(FIELDS)}. Got: {', '.join(unknown)}"
+        raise query.unexpected(
+            "fields", f"any of {', '.join(FIELDS)}", ", ".join(unknown)
         )
     return names
 

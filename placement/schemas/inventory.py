@@ -27,10 +27,7 @@ LARGEST_RATIO = 3.40282e38
 
 AMOUNT = {"type": "integer", "minimum": 1, "maximum": LARGEST_AMOUNT}
 
-# An inventory, keyed by its class or next to it. The generation in it counts only
-# when exactly one inventory is changed.
-PROPERTIES: Mapping[str, Json] = {
-    "resource_provider_generation": {"type": "integer"},
+AMOUNTS: Mapping[str, Json] = {
     "total": AMOUNT,
     "reserved": {**AMOUNT, "minimum": 0},
     "min_unit": AMOUNT,
@@ -42,6 +39,9 @@ PROPERTIES: Mapping[str, Json] = {
         "maximum": LARGEST_RATIO,
     },
 }
+# An inventory, keyed by its class or next to it. The generation in it counts only
+# when exactly one inventory is changed.
+PROPERTIES = {"resource_provider_generation": INTEGER, **AMOUNTS}
 RECORD = some_of("total", **PROPERTIES)
 
 # All inventories of a provider. Any class name passes here; it is looked up later.
@@ -128,7 +128,7 @@ def path(provider_uuid: str, class_name: str) -> str:
 
 def describe_record() -> dict[str, Json]:
     """Describe an inventory, whose generation is given elsewhere."""
-    kinds = {name: {"type": PROPERTIES[name]["type"]} for name in FIELDS}
+    kinds = {name: {"type": AMOUNTS[name]["type"]} for name in FIELDS}
     return closed_object(**kinds)
 
 

@@ -12,6 +12,7 @@ from placement.model.entry import TYPES, Amounts
 from placement.model.journal import NOW, OLDEST, Cursor, EntryPage, Since
 from placement.model.journal_filter import EntryFilters
 from placement.objects.journal import packing
+from placement.schemas.query import unexpected
 from placement_foundation.http import query_string
 from placement_foundation.http.answer import LINES
 from placement_foundation.http.query_string import Pairs
@@ -190,7 +191,7 @@ def _parse_types(pairs: Pairs) -> frozenset[str]:
     ]
     for kind in given:
         if kind not in TYPES and kind not in _KINDS:
-            raise _unexpected("type", f"any of {', '.join(TYPES)}", kind)
+            raise unexpected("type", f"any of {', '.join(TYPES)}", kind)
     return frozenset(given)
 
 
@@ -199,7 +200,7 @@ def _parse_number(pairs: Pairs, name: str, default: int, least: int, most: int) 
     if value is None:
         return default
     if not least <= int(value) <= most:
-        raise _unexpected(name, f"a number from {least} to {most}", value)
+        raise unexpected(name, f"a number from {least} to {most}", value)
     return int(value)
 
 
@@ -221,12 +222,6 @@ def _parse_moment(value: str | None) -> datetime.datetime:
             f"Got: {value}"
         ) from exc
     return moment
-
-
-def _unexpected(name: str, expected: str, got: str) -> errors.BadRequest:
-    return errors.BadRequest(
-        f"{query_string.COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
-    )
 
 
 def describe_entry(version: Version) -> Json:

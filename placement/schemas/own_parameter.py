@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
-from placement import errors
 from placement.questions.candidate_query import CandidateQuery
 from placement.schemas import allocation_candidate
+from placement.schemas.query import unexpected
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import Json, Schema, extend
@@ -59,13 +59,6 @@ class Own:
             if not re.fullmatch("[0-9]{1,9}", value) or int(value) > most:
                 raise unexpected(name, f"an integer from 0 to {most}", value)
         return {name: int(value) for name, value in given.items()}
-
-
-def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
-    """Return the error for a parameter with an unexpected value."""
-    return errors.BadRequest(
-        f"{query_string.COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
-    )
 
 
 def by_version(parse: Callable[..., Q], own: Own) -> ByVersion[Parser[Q]]:

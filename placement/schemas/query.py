@@ -47,6 +47,13 @@ class Aggregates:
     forbidden: frozenset[str] = frozenset()
 
 
+def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
+    """Return the error for a parameter with an unexpected value."""
+    return errors.BadRequest(
+        f"{COMPLAINT}Expected '{name}' to be {expected}. Got: {got}"
+    )
+
+
 def parse_resources(value: str) -> dict[str, int]:
     """Return the amounts that ``resources`` asks for, by name of resource class.
 

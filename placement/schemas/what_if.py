@@ -38,16 +38,7 @@ MOST = 1000
 
 UUIDS = {"type": "array", "items": UUID, "maxItems": MOST}
 NAMES = {"type": "array", "items": {"type": "string", "maxLength": 255}}
-FIELDS = {
-    name: rule
-    for name, rule in inventory.PROPERTIES.items()
-    if name != "resource_provider_generation"
-}
-RECORD = {
-    "type": ["object", "null"],
-    "properties": FIELDS,
-    "additionalProperties": False,
-}
+RECORD = {**some_of(**inventory.AMOUNTS), "type": ["object", "null"]}
 
 
 def _difference(items: Mapping[str, Json]) -> Json:
