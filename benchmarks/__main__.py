@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import client, cloud, fixed, load, question, writer
-from benchmarks.client import Ask
+from benchmarks.client import Send
 from benchmarks.question import Question
 from placement.db import migration
 from placement.objects import standard_name
@@ -44,41 +44,41 @@ class Figure:
 
 def main() -> int:
     """Measure the chosen questions, print a table, and write the figures as JSON."""
-    asked = _parse()
-    if asked.fixed:
+    options = _parse()
+    if options.fixed:
         with _planted("flat", 1) as (_, database):
             fixed.report(fixed.measure(database, FIXED_TIMES))
         return 0
     figures: list[Figure] = []
     wanted = [
         each
-        for each in question.questions(asked.scale)
-        if not asked.only or any(text in each.name for text in asked.only)
+        for each in question.questions(options.scale)
+        if not options.only or any(text in each.name for text in options.only)
     ]
-    clock = time.process_time if asked.clock == "cpu" else time.perf_counter
+    clock = time.process_time if options.clock == "cpu" else time.perf_counter
     clouds = dict.fromkeys((each.kind, each.hosts) for each in wanted)
     _print_heading()
     for kind, hosts in clouds:
         about = [each for each in wanted if (each.kind, each.hosts) == (kind, hosts)]
         with _planted(kind, hosts) as (url, database):
-            if "process" in asked.ways:
+            if "process" in options.ways:
                 _print_load(url, kind, hosts)
-                ask = client.in_process(database)
-                with _changing(asked, url, kind, hosts) as change:
-                    measured = _Measure(ask, "process", asked.times, change, clock)
+                send = client.in_process(database)
+                with _changing(options, url, kind, hosts) as change:
+                    measured = _Measure(send, "process", options.times, change, clock)
                     figures += measured.all(about)
             database.engine.dispose()
-            if "http" in asked.ways:
+            if "http" in options.ways:
                 with (
-                    client.over_http(url) as ask,
-                    _changing(asked, url, kind, hosts) as change,
+                    client.over_http(url) as send,
+                    _changing(options, url, kind, hosts) as change,
                 ):
                     measured = _Measure(
-                        ask, "http", asked.times, change, time.perf_counter
+                        send, "http", options.times, change, time.perf_counter
                     )
                     figures += measured.all(about)
-    if asked.output:
-        asked.output.write_text(json.dumps(_report(figures), indent=2) + "\n")
+    if options.output:
+        options.output.write_text(json.dumps(_report(figures), indent=2) + "\n")
     return 0
 
 
@@ -136,10 +136,10 @@ def _planted(kind: str, hosts: int) -> Iterator[tuple[str, Database]]:
 
 @contextlib.contextmanager
 def _changing(
-    asked: argparse.Namespace, url: str, kind: str, hosts: int
+    options: argparse.Namespace, url: str, kind: str, hosts: int
 ) -> Iterator[Callable[[], None]]:
     """Yield a function that changes a host from another process, or does nothing."""
-    if asked.still:
+    if options.still:
         yield lambda: None
     else:
         with writer.writing(url, kind, hosts) as write:
@@ -148,9 +148,9 @@ def _changing(
 
 @dataclasses.dataclass(frozen=True)
 class _Measure:
-    """Asks each question many times, with a change between two requests."""
+    """Sends each request many times, with a change between two requests."""
 
-    ask: Ask
+    send: Send
     way: str
     times: int
     change: Callable[[], None]
@@ -165,13 +165,13 @@ class _Measure:
         return figures
 
     def one(self, about: Question) -> Figure:
-        """Ask twice to warm up, then as many times as requested."""
+        """Send twice to warm up, then as many times as requested."""
         took, size = [], 0
         requests = itertools.islice(about.requests(self.way), self.times + 2)
         for number, (path, body) in enumerate(requests):
             self.change()
             before = self.clock()
-            status, document = self.ask(about.method, path, body)
+            status, document = self.send(about.method, path, body)
             if number > 1:
                 took.append((self.clock() - before) * 1000)
             if status not in (200, 204):

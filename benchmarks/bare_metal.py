@@ -31,12 +31,12 @@ AGENT = (
 
 def main() -> int:
     """Let the agent make its passes, and print how long each took."""
-    asked = _parse()
+    options = _parse()
     with (
         tempfile.TemporaryDirectory() as directory,
-        planted(asked.server, 0) as url,
-        client.serving(url, asked.workers) as port,
-        Nodes(asked.nodes) as nodes,
+        planted(options.server, 0) as url,
+        client.serving(url, options.workers) as port,
+        Nodes(options.nodes) as nodes,
     ):
         threading.Thread(target=nodes.serve_forever, daemon=True).start()
         words = [
@@ -45,10 +45,10 @@ def main() -> int:
             f"--placement-url=http://127.0.0.1:{port}",
             "--placement-token=admin",
         ]
-        print(f"{asked.nodes} nodes    seconds    of the agent's processor")
+        print(f"{options.nodes} nodes    seconds    of the agent's processor")
         for state in STATES:
             nodes.state = state
-            elapsed, used = _run(words, Path(directory), asked.parallel)
+            elapsed, used = _run(words, Path(directory), options.parallel)
             print(f"{state:14}{elapsed:8.1f}{used:11.1f}", flush=True)
         nodes.shutdown()
     return 0

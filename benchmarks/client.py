@@ -20,7 +20,7 @@ from placement_foundation.database.storage import Database
 from placement_foundation.serving import interpreter
 
 # Takes method, path and body; returns status and document.
-Ask: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]
+Send: TypeAlias = Callable[[str, str, Any], tuple[int, bytes]]
 
 HEADERS = {
     "x-auth-token": "admin",
@@ -41,8 +41,8 @@ PATIENCE = 120
 
 def in_process(
     database: Database, *, keeps: bool = True, keep_journal_days: int = 30
-) -> Ask:
-    """Return a function that asks an application in this process.
+) -> Send:
+    """Return a function that sends requests to an application in this process.
 
     :param keeps: whether it keeps the forest between requests
     """
@@ -52,18 +52,18 @@ def in_process(
     application = app.build(config, database)
     interpreter.settle()
 
-    def ask(method: str, path: str, body: Any) -> tuple[int, bytes]:
+    def send(method: str, path: str, body: Any) -> tuple[int, bytes]:
         request = webob.Request.blank(path, method=method, headers=HEADERS)
         if body is not None:
             request.body = json.dumps(body).encode()
         response = request.get_response(application)
         return response.status_int, response.body
 
-    return ask
+    return send
 
 
 def configure() -> cfg.ConfigOpts:
-    """Return the options of a service in this process that admits anybody."""
+    """Return the options of a service in this process that admits every caller."""
     config = cfg.ConfigOpts()
     conf.register(config)
     config.set_override("connection", "sqlite://", "placement_database")
@@ -73,8 +73,8 @@ def configure() -> cfg.ConfigOpts:
 
 
 @contextlib.contextmanager
-def over_http(url: str) -> Iterator[Ask]:
-    """Yield a function that asks a server of one process over one connection."""
+def over_http(url: str) -> Iterator[Send]:
+    """Yield a function that sends requests to a server over one connection."""
     with serving(url, workers=1) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port)
         yield lambda method, path, body: ask_over(connection, method, path, body)
@@ -122,7 +122,7 @@ def wait_for(port: int) -> None:
 def ask_over(
     connection: http.client.HTTPConnection, method: str, path: str, body: Any
 ) -> tuple[int, bytes]:
-    """Ask over a persistent connection; return status and document."""
+    """Send over a persistent connection; return status and document."""
     sent = None if body is None else json.dumps(body)
     connection.request(method, path, sent, HEADERS)
     response = connection.getresponse()

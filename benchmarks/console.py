@@ -70,8 +70,8 @@ def main() -> None:
 def _load(url: str) -> None:
     """Let the service load the forest; it finds no provider of that name."""
     headers = {"X-Auth-Token": "admin"}
-    asked = request.Request(f"{url}/ledger/v1/fleet?name=none", headers=headers)
-    request.urlopen(asked).close()
+    arguments = request.Request(f"{url}/ledger/v1/fleet?name=none", headers=headers)
+    request.urlopen(arguments).close()
 
 
 def _look(browser: Any, url: str) -> Look:

@@ -1,6 +1,6 @@
 """What heavy and slow readers cost claims: ``python -m benchmarks.crowd --help``.
 
-Clients place for some time by themselves, and then again beside readers that ask for
+Clients place for some time by themselves, and then again beside readers that request
 explanations, capacity and the fleet without a pause, and, with ``--slow``, others that
 read the fleet a few bytes at a time, without a proxy. Over HTTP, on PostgreSQL.
 """
@@ -31,19 +31,19 @@ SIP = 256
 
 def main() -> int:
     """Let clients place alone and then in a crowd, and print both results."""
-    asked = _parse()
+    options = _parse()
     with (
-        placing.planted(asked.server, asked.hosts) as url,
-        client.serving(url, asked.workers) as port,
-        ThreadPoolExecutor(asked.heavy + asked.slow) as others,
-        multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
+        placing.planted(options.server, options.hosts) as url,
+        client.serving(url, options.workers) as port,
+        ThreadPoolExecutor(options.heavy + options.slow) as others,
+        multiprocessing.get_context("spawn").Pool(options.clients) as pool,
     ):
         # The first questions load the forest.
-        _place(asked, port, pool, seconds=2)
-        alone = _run(asked, port, pool)
-        _print(asked, "alone", *alone)
-        crowd = _run(asked, port, pool, others)
-        _print(asked, "in a crowd", *crowd)
+        _place(options, port, pool, seconds=2)
+        alone = _run(options, port, pool)
+        _print(options, "alone", *alone)
+        crowd = _run(options, port, pool, others)
+        _print(options, "in a crowd", *crowd)
     ratio = _percentile(crowd[0], "claiming") / _percentile(alone[0], "claiming")
     print(f"claims take {ratio:.1f} times as long, 99th percentile")
     return 0
@@ -77,36 +77,36 @@ Statuses = collections.Counter[int]
 
 
 def _run(
-    asked: argparse.Namespace, port: int, pool: Any, others: Executor | None = None
+    options: argparse.Namespace, port: int, pool: Any, others: Executor | None = None
 ) -> tuple[Placed, Statuses]:
     """Run all clients at once; return what those that place saw, and the others.
 
     The others do next to nothing but wait, so threads will do.
     """
-    seconds = asked.seconds
+    seconds = options.seconds
     crowd = []
     if others:
         heavy = (
-            others.submit(ask_heavily, port, seconds, n, asked.pause)
-            for n in range(asked.heavy)
+            others.submit(ask_heavily, port, seconds, n, options.pause)
+            for n in range(options.heavy)
         )
         slow = [
-            others.submit(read_slowly, port, seconds, asked.pause)
-            for _ in range(asked.slow)
+            others.submit(read_slowly, port, seconds, options.pause)
+            for _ in range(options.slow)
         ]
         crowd = [*heavy, *slow]
-    placed = _place(asked, port, pool, seconds)
+    placed = _place(options, port, pool, seconds)
     return placed, sum((each.result() for each in crowd), Statuses())
 
 
-def _place(asked: argparse.Namespace, port: int, pool: Any, seconds: int) -> Placed:
-    work = [(port, seconds, number, 1, False) for number in range(asked.clients)]
+def _place(options: argparse.Namespace, port: int, pool: Any, seconds: int) -> Placed:
+    work = [(port, seconds, number, 1, False) for number in range(options.clients)]
     placed: Placed = pool.starmap(placing.claim_candidates, work)
     return placed
 
 
 def ask_heavily(port: int, seconds: int, number: int, pause: float) -> Statuses:
-    """Ask what takes long until the time is up; return the statuses."""
+    """Send heavy requests until the time is up; return the statuses."""
     statuses: Statuses = Statuses()
     connection = http.client.HTTPConnection("127.0.0.1", port)
     end = time.monotonic() + seconds
@@ -147,14 +147,14 @@ def _percentile(placed: Placed, name: str, part: float = 0.99) -> float:
 
 
 def _print(
-    asked: argparse.Namespace, when: str, placed: Placed, others: Statuses
+    options: argparse.Namespace, when: str, placed: Placed, others: Statuses
 ) -> None:
     statuses = sum((each["statuses"] for each in placed), Statuses())
     print(
-        f"{when}: {asked.hosts} hosts, {asked.workers} workers, {asked.clients} "
-        f"clients that place, {asked.seconds} s, load {os.getloadavg()[0]:.1f}"
+        f"{when}: {options.hosts} hosts, {options.workers} workers, {options.clients} "
+        f"clients that place, {options.seconds} s, load {os.getloadavg()[0]:.1f}"
     )
-    for name in ("asking", "claiming"):
+    for name in ("searching", "claiming"):
         half, most = (_percentile(placed, name, part) for part in (0.5, 0.99))
         print(f"  {name}: median {half * 1000:.1f} ms, 99th {most * 1000:.1f} ms")
     print(f"  placements: {dict(sorted(statuses.items()))}")

@@ -22,7 +22,7 @@ INVENTORIES = {"VCPU": 64, "MEMORY_MB": 262_144, "CUSTOM_FPGA": 4}
 
 def main() -> int:
     """Declare the hosts, and print how long each request took."""
-    asked = _parse()
+    options = _parse()
     trees = [
         {
             "name": f"compute-{number}",
@@ -30,10 +30,10 @@ def main() -> int:
             "inventories": INVENTORIES,
             "traits": TRAITS,
         }
-        for number in range(asked.hosts)
+        for number in range(options.hosts)
     ]
     with (
-        placing.planted(asked.server, 0) as url,
+        placing.planted(options.server, 0) as url,
         client.serving(url, workers=1) as port,
     ):
         connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -51,7 +51,7 @@ def main() -> int:
             results = {each["result"] for each in json.loads(document)["trees"]}
             if (status, results) != (200, {expected}):
                 raise RuntimeError(f"{what}: {status}, {results}")
-            print(f"{what:26}{elapsed:6.1f} s for {asked.hosts} hosts", flush=True)
+            print(f"{what:26}{elapsed:6.1f} s for {options.hosts} hosts", flush=True)
     return 0
 
 

@@ -34,29 +34,29 @@ CHUNK = 20_000
 
 def main() -> int:
     """Let clients work, without expiry and with it, and print both."""
-    asked = _parse()
-    with placing.planted(asked.server, asked.hosts) as url:
+    options = _parse()
+    with placing.planted(options.server, options.hosts) as url:
         database = storage.connect(option.DatabaseSettings(url))
         begun = time.monotonic()
-        size = _fill(database, asked.entries)
+        size = _fill(database, options.entries)
         print(
-            f"{asked.entries} entries in {time.monotonic() - begun:.0f} s, "
-            f"{size / asked.entries:.0f} bytes each",
+            f"{options.entries} entries in {time.monotonic() - begun:.0f} s, "
+            f"{size / options.entries:.0f} bytes each",
             flush=True,
         )
         _postpone(database, datetime.timedelta(days=1))
         with (
-            client.serving(url, asked.workers) as port,
-            multiprocessing.get_context("spawn").Pool(asked.clients + 1) as pool,
+            client.serving(url, options.workers) as port,
+            multiprocessing.get_context("spawn").Pool(options.clients + 1) as pool,
         ):
-            _work(asked, pool, port, seconds=3)
-            _print("alone", _work(asked, pool, port, asked.seconds))
+            _work(options, pool, port, seconds=3)
+            _print("alone", _work(options, pool, port, options.seconds))
             _postpone(database, -datetime.timedelta(days=1))
             while (before := _removed(database)) == 0:
                 time.sleep(0.2)
-            _print("expiring", _work(asked, pool, port, asked.seconds))
+            _print("expiring", _work(options, pool, port, options.seconds))
             removed = _removed(database) - before
-            print(f"{removed} entries removed in {asked.seconds} s beside the claims")
+            print(f"{removed} entries removed in {options.seconds} s beside the claims")
         database.engine.dispose()
     return 0
 
@@ -147,15 +147,15 @@ def _removed(database: Database) -> int:
 
 
 def _work(
-    asked: argparse.Namespace, pool: Any, port: int, seconds: int
+    options: argparse.Namespace, pool: Any, port: int, seconds: int
 ) -> dict[str, list[float]]:
     """Return how long each request took, by what it was for, in seconds."""
-    work = [(port, seconds, number, 1, False) for number in range(asked.clients)]
+    work = [(port, seconds, number, 1, False) for number in range(options.clients)]
     following = pool.apply_async(_follow, (port, seconds))
     done: list[dict[str, Any]] = pool.starmap(placing.claim_candidates, work)
     times = {
         what: [value for each in done for value in each[what]]
-        for what in ("asking", "claiming")
+        for what in ("searching", "claiming")
     }
     return {**times, "following": following.get()}
 

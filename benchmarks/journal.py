@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks import client, placing
-from benchmarks.client import Ask
+from benchmarks.client import Send
 from benchmarks.question import Claim
 from placement_foundation import option
 from placement_foundation.database import storage
@@ -26,11 +26,11 @@ Times = list[tuple[float, float]]
 
 def main() -> int:
     """Measure, and print the figures."""
-    asked = _parse()
-    with placing.planted(asked.server, HOSTS) as url:
+    options = _parse()
+    with placing.planted(options.server, HOSTS) as url:
         settings = option.DatabaseSettings(url)
         one, other = storage.connect(settings), storage.connect(settings)
-        for name, times in measure(one, other, asked.times).items():
+        for name, times in measure(one, other, options.times).items():
             _print(name, times)
         for database in (one, other):
             database.engine.dispose()
@@ -62,9 +62,9 @@ def measure(one: Database, other: Database, times: int) -> dict[str, Times]:
     }
     found: dict[str, Times] = {name: [] for name in claims}
     for number in range(times + 10):
-        for name, (ask, requests) in claims.items():
+        for name, (send, requests) in claims.items():
             path, body = next(requests)
-            took = _time(ask, "PUT", path, body)
+            took = _time(send, "PUT", path, body)
             # At first, statements are compiled.
             if number >= 10:
                 found[name].append(took)
@@ -77,10 +77,12 @@ def measure(one: Database, other: Database, times: int) -> dict[str, Times]:
     return found
 
 
-def _time(ask: Ask, method: str, path: str, body: object = None) -> tuple[float, float]:
+def _time(
+    send: Send, method: str, path: str, body: object = None
+) -> tuple[float, float]:
     clocks: list[Callable[[], float]] = [time.perf_counter, time.process_time]
     before = [clock() for clock in clocks]
-    status, answer = ask(method, path, body)
+    status, answer = send(method, path, body)
     elapsed, processor = (
         (clock() - begun) * 1000 for clock, begun in zip(clocks, before, strict=True)
     )

@@ -1,6 +1,6 @@
 """Whether workers grow under load: ``python -m benchmarks.memory --help``.
 
-Clients ask, claim, release and change inventories at random, over HTTP, on PostgreSQL.
+Clients search, claim, release and change inventories at random, on PostgreSQL.
 Meanwhile the memory of each worker is printed. The ledger soon keeps its size. A worker
 that is well stops growing when everything has been used once: compare the last two
 thirds, not the beginning.
@@ -33,18 +33,20 @@ CONSUMERS = 200
 
 def main() -> int:
     """Let clients work for some time, and print how large the workers are."""
-    asked = _parse()
+    options = _parse()
     own = children(os.getpid())
     with (
-        planted(asked.server, asked.hosts) as url,
-        client.serving(url, asked.workers) as port,
+        planted(options.server, options.hosts) as url,
+        client.serving(url, options.workers) as port,
     ):
         [server] = children(os.getpid()) - own
-        with multiprocessing.get_context("spawn").Pool(asked.clients) as pool:
-            end = time.time() + asked.seconds
-            work = [(port, end, number, asked.hosts) for number in range(asked.clients)]
+        with multiprocessing.get_context("spawn").Pool(options.clients) as pool:
+            end = time.time() + options.seconds
+            work = [
+                (port, end, number, options.hosts) for number in range(options.clients)
+            ]
             counts = pool.starmap_async(_use, work)
-            sizes = _watch(server, asked.every, asked.seconds)
+            sizes = _watch(server, options.every, options.seconds)
             answered = sum(counts.get())
     print(f"{answered} requests")
     _print_growth(sizes)

@@ -1,6 +1,6 @@
 """How many placements a second: ``python -m benchmarks.placing --help``.
 
-Clients ask for candidates and claim one of them, or place some consumers in one
+Clients get candidates and claim one of them, or place some consumers in one
 request, over HTTP, on PostgreSQL.
 """
 
@@ -48,24 +48,24 @@ PREFER = [
 
 def main() -> int:
     """Let clients place for some time, and print the results."""
-    asked = _parse()
+    options = _parse()
     with (
-        planted(asked.server, asked.hosts) as url,
-        client.serving(url, asked.workers) as port,
-        multiprocessing.get_context("spawn").Pool(asked.clients) as pool,
+        planted(options.server, options.hosts) as url,
+        client.serving(url, options.workers) as port,
+        multiprocessing.get_context("spawn").Pool(options.clients) as pool,
     ):
-        done: dict[str, list[dict[str, Any]]] = {way: [] for way in asked.ways}
+        done: dict[str, list[dict[str, Any]]] = {way: [] for way in options.ways}
         # In turn, since the speed of most machines changes from minute to minute.
-        for turn, way in itertools.product(range(asked.turns), asked.ways):
+        for turn, way in itertools.product(range(options.turns), options.ways):
             place = claim_candidates if way == "candidates" else _place
             work = [
-                (port, asked.seconds, seed, asked.consumers, asked.prefer)
-                for seed in range(turn * asked.clients, (turn + 1) * asked.clients)
+                (port, options.seconds, seed, options.consumers, options.prefer)
+                for seed in range(turn * options.clients, (turn + 1) * options.clients)
             ]
             done[way] += pool.starmap(place, work)
         for way, seen in done.items():
             print(f"\n{way}:", flush=True)
-            _print(asked, seen, _missing(url, seen))
+            _print(options, seen, _missing(url, seen))
     return 0
 
 
@@ -163,10 +163,10 @@ def _place(
 def claim_candidates(
     port: int, seconds: int, number: int, consumers: int, prefer: bool
 ) -> dict[str, Any]:
-    """Ask and claim until the time is up; return what was seen."""
+    """Get candidates and claim until the time is up; return what was seen."""
     rng = random.Random(number)
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    asking: list[float] = []
+    searching: list[float] = []
     claiming: list[float] = []
     statuses: collections.Counter[int] = collections.Counter()
     acknowledged = []
@@ -174,7 +174,7 @@ def claim_candidates(
     while time.monotonic() < end:
         begun = time.monotonic()
         status, document = client.ask_over(connection, "GET", f"{QUERY}&limit=10", None)
-        asking.append(time.monotonic() - begun)
+        searching.append(time.monotonic() - begun)
         if status != 200:
             statuses[status] += 1
             continue
@@ -189,7 +189,7 @@ def claim_candidates(
         if status == 204:
             acknowledged.append(consumer)
     return {
-        "asking": asking,
+        "searching": searching,
         "claiming": claiming,
         "statuses": statuses,
         "acknowledged": acknowledged,
@@ -208,14 +208,16 @@ def _missing(url: str, done: list[dict[str, Any]]) -> int:
     )
 
 
-def _print(asked: argparse.Namespace, done: list[dict[str, Any]], missing: int) -> None:
+def _print(
+    options: argparse.Namespace, done: list[dict[str, Any]], missing: int
+) -> None:
     statuses = sum((each["statuses"] for each in done), collections.Counter[int]())
     print(
-        f"{asked.hosts} hosts, {asked.workers} workers, {asked.clients} clients, "
-        f"{asked.turns} times {asked.seconds} s, load {os.getloadavg()[0]:.1f}"
+        f"{options.hosts} hosts, {options.workers} workers, {options.clients} clients, "
+        f"{options.turns} times {options.seconds} s, load {os.getloadavg()[0]:.1f}"
     )
     placed = sum(len(each["acknowledged"]) for each in done)
-    print(f"placements a second: {placed / asked.seconds / asked.turns:.1f}")
+    print(f"placements a second: {placed / options.seconds / options.turns:.1f}")
     for name in sorted(done[0].keys() - {"statuses", "acknowledged"}):
         times = sorted(value for each in done for value in each[name])
         half, most = (times[int(len(times) * part)] for part in (0.5, 0.99))

@@ -1,4 +1,4 @@
-"""The questions, and the clouds that they are asked about."""
+"""The requests that are measured, and the clouds that they are about."""
 
 import dataclasses
 import itertools

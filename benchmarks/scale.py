@@ -17,7 +17,7 @@ from benchmarks import client, memory, placing
 from benchmarks.cloud import uuid_of
 from benchmarks.question import CANDIDATES, SMALL
 
-# What is asked, and how many times.
+# What is requested, and how many times.
 QUESTIONS = {
     "candidates, limit=1": (f"{CANDIDATES}?{SMALL}&limit=1", 50),
     "candidates, limit=10": (f"{CANDIDATES}?{SMALL}&limit=10", 50),
@@ -32,10 +32,10 @@ QUESTIONS = {
 
 def main() -> int:
     """Measure with each number of processes, and print what was seen."""
-    asked = _parse()
-    with placing.planted(asked.server, asked.hosts) as url:
-        for workers in asked.workers:
-            _measure(asked, url, workers)
+    options = _parse()
+    with placing.planted(options.server, options.hosts) as url:
+        for workers in options.workers:
+            _measure(options, url, workers)
     return 0
 
 
@@ -52,20 +52,20 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measure(asked: argparse.Namespace, url: str, workers: int) -> None:
+def _measure(options: argparse.Namespace, url: str, workers: int) -> None:
     own = memory.children(os.getpid())
     begun = time.monotonic()
     with client.serving(url, workers) as port:
         print(
-            f"{asked.hosts} hosts, {workers} workers: it answers after "
+            f"{options.hosts} hosts, {workers} workers: it answers after "
             f"{time.monotonic() - begun:.1f} s, load {os.getloadavg()[0]:.1f}"
         )
         [server] = memory.children(os.getpid()) - own
         print(f"memory at first: {memory.tree(server):.0f} MiB")
-        with multiprocessing.get_context("spawn").Pool(asked.clients + 1) as pool:
+        with multiprocessing.get_context("spawn").Pool(options.clients + 1) as pool:
             work = [
-                (port, asked.seconds, number, 1, False)
-                for number in range(asked.clients)
+                (port, options.seconds, number, 1, False)
+                for number in range(options.clients)
             ]
             claiming = pool.starmap_async(placing.claim_candidates, work)
             while not claiming.ready():
@@ -73,9 +73,9 @@ def _measure(asked: argparse.Namespace, url: str, workers: int) -> None:
                     if not claiming.ready():
                         _print(name, _ask(port, path, times))
             done = claiming.get()
-        for name in ("asking", "claiming"):
+        for name in ("searching", "claiming"):
             took = [value for each in done for value in each[name]]
-            _print(f"{name}, {asked.clients} clients", took)
+            _print(f"{name}, {options.clients} clients", took)
         print(f"memory at last: {memory.tree(server):.0f} MiB", flush=True)
 
 

@@ -72,16 +72,16 @@ class Running:
 
 def main() -> int:
     """Measure each server in turn, and print a line for each case."""
-    asked = _parse()
+    options = _parse()
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    with _planted(asked.hosts) as directory:
-        for processes in asked.processes:
-            for name in asked.servers:
+    with _planted(options.hosts) as directory:
+        for processes in options.processes:
+            for name in options.servers:
                 with _running(name, processes, directory) as server:
-                    _measure(name, processes, server, asked)
-        for name in asked.servers:
+                    _measure(name, processes, server, options)
+        for name in options.servers:
             with _running(name, 2, directory) as server:
-                _hold(name, server, asked.slow)
+                _hold(name, server, options.slow)
     return 0
 
 
@@ -146,18 +146,18 @@ def _running(name: str, processes: int, directory: Path) -> Iterator[Running]:
 
 
 def _measure(
-    name: str, processes: int, server: Running, asked: argparse.Namespace
+    name: str, processes: int, server: Running, options: argparse.Namespace
 ) -> None:
     # The first requests load the forest, in each process.
-    asyncio.run(_ask_all(server.port, 8 * processes, 1))
-    for clients in asked.clients:
+    asyncio.run(_send_all(server.port, 8 * processes, 1))
+    for clients in options.clients:
         before = memory.processor(server.process)
-        times = sorted(asyncio.run(_ask_all(server.port, clients, asked.seconds)))
+        times = sorted(asyncio.run(_send_all(server.port, clients, options.seconds)))
         used = (memory.processor(server.process) - before) / len(times) * 1000
         half, most = (times[int(len(times) * part)] * 1000 for part in (0.5, 0.99))
         print(
             f"{name:14} {processes} processes {clients:3} clients "
-            f"{len(times) / asked.seconds:8.0f} a second  median {half:7.2f} ms  "
+            f"{len(times) / options.seconds:8.0f} a second  median {half:7.2f} ms  "
             f"99th {most:7.2f} ms  processor {used:5.2f} ms each",
             flush=True,
         )
@@ -167,14 +167,14 @@ def _measure(
     )
 
 
-async def _ask_all(port: int, clients: int, seconds: float) -> list[float]:
-    """Ask with some clients at once until the time is up; return how long each took."""
+async def _send_all(port: int, clients: int, seconds: float) -> list[float]:
+    """Send with some clients at once until the time is up; return the times."""
     end = time.monotonic() + seconds
-    found = await asyncio.gather(*(_ask(port, end) for _ in range(clients)))
+    found = await asyncio.gather(*(_send(port, end) for _ in range(clients)))
     return [each for times in found for each in times]
 
 
-async def _ask(port: int, end: float) -> list[float]:
+async def _send(port: int, end: float) -> list[float]:
     request = f"GET {READ} HTTP/1.1\r\nhost: localhost\r\n{HEADERS}\r\n".encode()
     times = []
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -220,9 +220,9 @@ def _longest_wait(port: int) -> float:
     for _ in range(10):
         begun = time.monotonic()
         try:
-            with socket.create_connection(("127.0.0.1", port), PATIENCE) as asking:
-                asking.sendall(request)
-                if not asking.recv(1):
+            with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+                connection.sendall(request)
+                if not connection.recv(1):
                     return PATIENCE
         except OSError:
             return PATIENCE

@@ -1,4 +1,4 @@
-"""Another process that claims on a random host whenever it is told to."""
+"""Another process that claims on a random host at each line of its input."""
 
 import contextlib
 import random
@@ -25,26 +25,26 @@ def writing(url: str, kind: str, hosts: int) -> Iterator[Callable[[], None]]:
     ) as process:
         assert process.stdin
         assert process.stdout
-        tell, told = process.stdin, process.stdout
+        commands, answers = process.stdin, process.stdout
 
         def write() -> None:
-            print("write", file=tell, flush=True)
-            if told.readline() != "204\n":
+            print("write", file=commands, flush=True)
+            if answers.readline() != "204\n":
                 raise SystemExit("the writer was refused")
 
         yield write
-        tell.close()
+        commands.close()
 
 
 def main() -> None:
     """Claim one unit on a random host for each line that is read."""
     url, kind, hosts = sys.argv[1:]
-    ask = client.in_process(storage.connect(option.DatabaseSettings(url)), keeps=False)
+    send = client.in_process(storage.connect(option.DatabaseSettings(url)), keeps=False)
     rng = random.Random(1)
     for _ in sys.stdin:
         host = uuid_of(f"host{rng.randrange(int(hosts))}")
         body = claim(host, {TAKEN.get(kind, "VCPU"): 1})
-        print(ask("PUT", f"/allocations/{uuid.uuid4()}", body)[0], flush=True)
+        print(send("PUT", f"/allocations/{uuid.uuid4()}", body)[0], flush=True)
 
 
 def claim(provider: str, resources: dict[str, int]) -> dict[str, object]:

@@ -79,8 +79,8 @@ def check(
 
     :raises AssertionError: it does not
     """
-    told = {name.lower(): value for name, value in headers.items()}
-    named = told.get("openstack-api-version", "placement latest").split()[1]
+    reply_headers = {name.lower(): value for name, value in headers.items()}
+    named = reply_headers.get("openstack-api-version", "placement latest").split()[1]
     version = BY_NAME[named]
     try:
         path = ROUTER.find(environment.get("PATH_INFO") or "/")[0]
@@ -90,20 +90,22 @@ def check(
     operation = described(version)["paths"].get(path, {}).get(method)
     if operation is None:
         return
-    asked = f"{version} {method} {path}: {status}"
-    assert status in operation["responses"], asked
+    request = f"{version} {method} {path}: {status}"
+    assert status in operation["responses"], request
     reply = operation["responses"][status]
-    unknown = told.keys() & openapi.HEADERS.keys() - reply.get("headers", {}).keys()
-    assert status == "401" or not unknown, (asked, unknown)
+    unknown = (
+        reply_headers.keys() & openapi.HEADERS.keys() - reply.get("headers", {}).keys()
+    )
+    assert status == "401" or not unknown, (request, unknown)
     content = reply.get("content", {})
-    media_type = told.get("content-type", "").split(";")[0]
+    media_type = reply_headers.get("content-type", "").split(";")[0]
     if media_type not in content:
-        assert status == "401" or not (content or body), (asked, media_type)
+        assert status == "401" or not (content or body), (request, media_type)
         return
-    if told.get("content-encoding") == "gzip":
+    if reply_headers.get("content-encoding") == "gzip":
         body = gzip.decompress(body)
     if media_type in (JSON, LINES) or media_type.endswith("+json"):
         rules = validator(version, path, method, status, media_type)
         for text in body.splitlines() if media_type == LINES else [body]:
             faults = list(rules.iter_errors(json.loads(text)))
-            assert not faults, (asked, faults, text)
+            assert not faults, (request, faults, text)

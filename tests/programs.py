@@ -92,7 +92,7 @@ def free_port() -> int:
 def free_ports(count: int) -> list[int]:
     """Return ports on which nothing listens.
 
-    They are none that the system gives to a program that asks for any: another one
+    They are none that the system gives to a program that requests any: another one
     would get them before they are used.
     """
     found: set[int] = set()
@@ -105,7 +105,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def without_reader() -> Iterator[int]:
-    """Give a pipe that nobody reads."""
+    """Give a pipe without a reader."""
     end, pipe = os.pipe()
     os.close(end)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 class Proxy:
-    """Passes bytes on to a server, unless told otherwise.
+    """Passes bytes on to a server, while it is up and not silent.
 
     ``silent`` connections stay open and carry nothing; without ``up``, there are none,
     and no new ones are accepted. ``asked`` counts what clients have sent at once, while

@@ -16,7 +16,7 @@ def statements(
 ) -> Iterator[list[str]]:
     """Give a list of the statements executed in the block, by their first words.
 
-    Those of other threads count only if asked for: what an earlier test began may go on
+    Those of other threads count only on request: what an earlier test began may go on
     beside it. A statement that is executed for several rows at once is listed once.
     """
     executed: list[str] = []

@@ -38,7 +38,7 @@ def run(
         stdout=terminal,
         stderr=terminal,
         env=os.environ | settings | environment,
-        # Not the terminal of whoever runs the tests, where passwords are asked for.
+        # Not the terminal on which the tests run, where passwords are read.
         start_new_session=True,
     )
     os.close(terminal)

@@ -80,7 +80,7 @@ class Owner:
 class Holding:
     """What a consumer uses of a provider, by resource class name.
 
-    The owner is None if it was not asked for, or is not recorded.
+    The owner is None if it was not loaded, or is not recorded.
     """
 
     root_id: int

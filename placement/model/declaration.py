@@ -74,7 +74,7 @@ Declarations: TypeAlias = Mapping[str, Mapping[str, Declared]]
 class Change:
     """A difference: ``path`` names the provider and what differs in it.
 
-    ``owner`` is another owner who declares otherwise.
+    ``owner`` is another owner with a different declaration.
     """
 
     path: str

@@ -112,7 +112,7 @@ class Node:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ownership:
-    """To whom a consumer belongs, and what it is; unknown if it has no record."""
+    """The owner and type of a consumer; unknown if it has no record."""
 
     project_id: str | None = None
     user_id: str | None = None

@@ -1,4 +1,4 @@
-"""Which entries of the journal a reader asks for."""
+"""Which entries of the journal a reader requests."""
 
 import dataclasses
 import datetime

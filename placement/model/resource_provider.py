@@ -28,7 +28,7 @@ class ResourceProvider(NamedTuple):
 class ProviderFilters:
     """Which providers to list.
 
-    ``traits`` and ``aggregates`` ask for one of each set. ``resources`` are amounts by
+    ``traits`` and ``aggregates`` require one of each set. ``resources`` are amounts by
     resource class name; the provider itself must have room for each.
     """
 

@@ -15,7 +15,7 @@ UNKNOWN_REQUIRED = f'Invalid trait(s) in "required" parameter: {UNKNOWN_TRAIT}'
 
 
 def is_custom(name: str) -> bool:
-    """Return whether anybody may create a trait, or a class, of this name."""
+    """Return whether an API call may create a trait, or a class, of this name."""
     return name.startswith(CUSTOM_PREFIX) and name != CUSTOM_PREFIX
 
 
