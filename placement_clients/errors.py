@@ -9,7 +9,6 @@ INVENTORY_IN_USE = "placement.inventory.inuse"
 PROVIDER_IN_USE = "placement.resource_provider.inuse"
 CANNOT_DELETE_PARENT = "placement.resource_provider.cannot_delete_parent"
 DATABASE_UNAVAILABLE = "placement.database_unavailable"
-DUPLICATE_NAME = "placement.duplicate_name"
 TABLE_UNUSABLE = "placement.table_unusable"
 
 # Conflicts have a code since microversion 1.23. Before that, these words show that a

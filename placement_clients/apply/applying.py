@@ -7,15 +7,13 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from placement_clients import record
-from placement_clients.apply import drawing, ledger
+from placement_clients.apply import drawing
 from placement_clients.apply.declaration import Declaration
 from placement_clients.client import Client
-from placement_clients.errors import NotFound
 from placement_clients.output import Unusable, console_of, show_json
 from placement_clients.record import Json
 from placement_foundation.observing import progress
 
-PROGRAM = "placement-apply"
 OWNER = "fleet"
 PARSE_DONE = record.parser_with(trees=list)
 PARSE_DECLARED = record.parser_with(declared=list)
@@ -38,7 +36,6 @@ class Applier:
     done: list[Json] = dataclasses.field(default_factory=list)
     # What becomes of the names of aggregates and projects, by path.
     names: dict[str, Json] = dataclasses.field(default_factory=dict)
-    has_answered: bool = False
 
     @property
     def has_failed(self) -> bool:
@@ -81,7 +78,9 @@ class Applier:
         if self.asked.prune_all or count <= MOST_PRUNED:
             return
         owner = self.asked.owner or OWNER
-        document = ledger.get(self.placement, "declared", {"owner": owner})
+        document = self.placement.get(
+            "/ledger/v1/declared", version="latest", query={"owner": owner}
+        )
         roots = {each["root"] for each in PARSE_DECLARED(document)["declared"]}
         number = len(roots - {None})
         if 2 * count > number:
@@ -122,19 +121,10 @@ class Applier:
         if self.asked.prune:
             members |= {"prune": True, "complete": whole}
         body = self.declared.body(trees, **members)
-        try:
-            answer = self.placement.retry_while_busy(
-                lambda: self.placement.post(
-                    "/ledger/v1/apply", body, version=ledger.VERSION
-                )
-            )
-        except NotFound as exc:
-            if self.has_answered:
-                # A proxy, say, has no way to the service for a moment.
-                raise
-            raise Unusable(ledger.NEEDED) from exc
+        answer = self.placement.retry_while_busy(
+            lambda: self.placement.post("/ledger/v1/apply", body, version="latest")
+        )
         document = PARSE_DONE(answer.document)
-        self.has_answered = True
         self.names |= {each["path"]: each for each in document.get("names", ())}
         return list(document["trees"])
 

@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from placement_clients import record
-from placement_clients.apply import declaration, drawing, export, ledger, yaml12
-from placement_clients.apply.applying import OWNER, PROGRAM, Applier
+from placement_clients.apply import declaration, drawing, export, yaml12
+from placement_clients.apply.applying import OWNER, Applier
 from placement_clients.apply.declaration import Declaration
 from placement_clients.apply.fault import Fault
 from placement_clients.client import Client
 from placement_clients.console_script import NO_ANSWER
+from placement_clients.errors import NotFound
 from placement_clients.option import parser_of, placement_of
 from placement_clients.output import (
     Unusable,
@@ -24,6 +25,8 @@ from placement_clients.output import (
     show_json,
 )
 
+PROGRAM = "placement-apply"
+NEEDED = "this Placement has no /ledger/v1, which placement-apply needs"
 NOTHING, ERROR, SOMETHING = range(3)
 PARSE_DRIFT = record.parser_with(declared=list)
 
@@ -87,6 +90,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         declared = declaration.load(_texts(files))
         return COMMANDS[command](placement_of(asked), declared, asked)
+    except NotFound:
+        complain(PROGRAM, [NEEDED])
+        return ERROR
     except (Fault, Unusable) as exc:
         complain(PROGRAM, [str(exc)])
         return ERROR
@@ -169,7 +175,9 @@ def show_drift(
     query = {"drift": "true"}
     if asked.owner:
         query["owner"] = asked.owner
-    document = PARSE_DRIFT(ledger.get(placement, "declared", query))
+    document = PARSE_DRIFT(
+        placement.get("/ledger/v1/declared", version="latest", query=query)
+    )
     if asked.json:
         show_json(document)
     else:

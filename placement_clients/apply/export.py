@@ -11,17 +11,13 @@ from collections.abc import (
 from typing import Any
 
 from placement_clients import record
-from placement_clients.apply import ledger
 from placement_clients.apply.drawing import DEFAULTS
 from placement_clients.client import Client
-from placement_clients.errors import Unavailable
 from placement_clients.output import Unusable
 from placement_clients.record import Json
 
 CUSTOM = "CUSTOM_"
 FIELDS = ("total", *DEFAULTS)
-# The end of the code of a service that has no table for names.
-NO_TABLE = "table_unusable"
 PARSE_FLEET = record.parser_with(providers=list)
 PARSE_DECLARED = record.parser_with(declared=list)
 PARSE_NAMES = record.parser_with(aggregates=dict, projects=dict)
@@ -37,7 +33,9 @@ def export(placement: Client, hosts: Collection[str], *, everything: bool) -> Js
         which agents report
     :raises Unusable: there is no such host
     """
-    fleet = PARSE_FLEET(ledger.get(placement, "fleet"))["providers"]
+    fleet = PARSE_FLEET(placement.get("/ledger/v1/fleet", version="latest"))[
+        "providers"
+    ]
     declared = _declared(placement)
 
     def wanted(uuid: str, name: str) -> bool:
@@ -58,12 +56,7 @@ def _names(
     placement: Client, trees: Sequence[Json], *, everywhere: bool
 ) -> dict[str, Json]:
     """Return the maps of names that aggregates of some trees, or all things, have."""
-    try:
-        known = PARSE_NAMES(ledger.get(placement, "names"))
-    except Unavailable as exc:
-        if exc.code.endswith(NO_TABLE):
-            return {}
-        raise
+    known = PARSE_NAMES(placement.get("/ledger/v1/names", version="latest"))
     used = set(_aggregates(trees))
     maps: dict[str, Json] = {"aggregates": {}, "projects": {}}
     for kind, given in maps.items():
@@ -82,7 +75,7 @@ def _aggregates(trees: Iterable[Json]) -> Iterator[str]:
 
 def _declared(placement: Client) -> set[tuple[str, str]]:
     """Return the names that some owner declared, each with its provider."""
-    document = PARSE_DECLARED(ledger.get(placement, "declared"))
+    document = PARSE_DECLARED(placement.get("/ledger/v1/declared", version="latest"))
     return {
         (each["uuid"], name)
         for each in document["declared"]

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement.errors import UnusableTable
-from placement.objects import note
 from placement_clients.apply import applying, cli
 from placement_foundation.database.storage import Database
-from placement_foundation.errors import DatabaseUnavailable
 from tests import programs, terminal
 from tests.client import Client, new_uuid
 from tests.property import declaring
@@ -300,22 +297,6 @@ def answering_twice(application: "WSGIApplication", status: str) -> "WSGIApplica
         return application(environ, start_response)
 
     return service
-
-
-def test_a_ledger_that_has_answered_is_there(
-    desk: Desk,
-    client: Client,
-    application: "WSGIApplication",
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(applying, "PORTION", 1)
-    with serving(answering_twice(application, "404 Not Found")) as served:
-        reached = Desk(served.url, desk.file, desk._capsys)
-        status, _, err = reached.declare("[{name: a}, {name: b}]", "--yes")
-    assert status == cli.ERROR
-    assert err == "placement-apply: Placement refuses this: not now (HTTP 404)\n"
-    assert set(served.lines) == {"POST /ledger/v1/apply"}
-    assert fleet(client).keys() == {"a"}
 
 
 def a_cloud(rng: random.Random, client: Client) -> None:
@@ -692,31 +673,6 @@ def test_an_export_has_the_names(desk: Desk, client: Client) -> None:
     assert client.get("/ledger/v1/names") == {"aggregates": {}, "projects": {}}
     desk.declare(exported, "--yes")
     assert client.get("/ledger/v1/names") == names
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        (UnusableTable("The table notes is missing."), cli.NOTHING),
-        (DatabaseUnavailable("Please retry."), cli.ERROR),
-    ],
-)
-def test_only_a_service_without_a_table_for_names_exports_none(
-    desk: Desk,
-    client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: Exception,
-    expected: int,
-) -> None:
-    host = client.make_provider(VCPU=8)
-
-    def fail(*unused: object, **unused_too: object) -> None:
-        raise fault
-
-    monkeypatch.setattr(note, "load", fail)
-    status, out, _ = desk.run("export", "--all")
-    assert status == expected
-    assert out.startswith(f"trees:\n- name: {host}\n") == (status == cli.NOTHING)
 
 
 def test_large_files_are_sent_in_portions(
