@@ -1,7 +1,6 @@
 """The pages beside an API by which a service is monitored."""
 
 import socket
-import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from oslo_config import cfg
 from placement_foundation.database.migration import History
 from placement_foundation.database.storage import Database
 from placement_foundation.http import health
-from placement_foundation.http.health import Checks
+from placement_foundation.http.health import NO_CHECKS, Checks
 from placement_foundation.http.page import Page, Text, bind
 from placement_foundation.observing import metrics
 from placement_foundation.observing.telemetry import Measure
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 METRICS = "/metrics"
-NO_CHECKS: Checks = types.MappingProxyType({})
 
 
 def health_pages(

@@ -32,7 +32,7 @@ def as_wanted(document: Document) -> Callable[..., webob.Response]:
         request: webob.Request, error: errors.ServiceError, version: Version | None
     ) -> webob.Response:
         def as_json(body: str, **unused: Any) -> Json:
-            detail = quotation.strip_tags(body)
+            detail = webob.exc.strip_tags(body)
             return document(error, detail, version, _request_id(request))
 
         environment = request.environ
