@@ -26,8 +26,7 @@ class _Seat(Generic[T, R]):
 
     def __init__(self, item: T) -> None:
         self.item = item
-        self.is_taken = False
-        self.is_done = False
+        self.is_taken = self.is_done = False
         self.result: R | None = None
 
 
@@ -37,9 +36,7 @@ class Gathering(Generic[T, R]):
     def __init__(self, linger: float = LINGER, patience: float = PATIENCE) -> None:
         self._linger = linger
         self._patience = patience
-        lock = threading.Lock()
-        self._arrived = threading.Condition(lock)
-        self._served = threading.Condition(lock)
+        self._changed = threading.Condition()
         self._waiting: list[_Seat[T, R]] = []
         self._is_serving = False
         # How many there were when a group was last served, and so may be again.
@@ -58,7 +55,7 @@ class Gathering(Generic[T, R]):
         :raises Exception: what this thread's ``serve`` has raised
         """
         seat = _Seat[T, R](item)
-        with self._served:
+        with self._changed:
             group = self._join(seat)
         if group:
             self._serve(group, serve)
@@ -70,37 +67,26 @@ class Gathering(Generic[T, R]):
         The group is empty, too, if it takes too long.
         """
         self._waiting.append(seat)
-        self._arrived.notify()
-        try:
-            self._served.wait_for(
-                lambda: seat.is_taken or not self._is_serving, self._patience
-            )
-            if seat.is_taken:
-                self._served.wait_for(lambda: seat.is_done)
-                return []
-            if self._is_serving:
-                return []
-            self._await_others()
-        finally:
-            if not seat.is_taken:
-                self._waiting.remove(seat)
+        self._changed.notify_all()
+        self._changed.wait_for(
+            lambda: seat.is_taken or not self._is_serving, self._patience
+        )
+        if seat.is_taken:
+            self._changed.wait_for(lambda: seat.is_done)
+            return []
+        if self._is_serving:
+            self._waiting.remove(seat)
+            return []
+        self._is_serving = True
+        self._changed.wait_for(
+            lambda: len(self._waiting) >= self._expected, self._linger
+        )
+        self._waiting.remove(seat)
         group = [seat, *self._waiting[: MOST - 1]]
         del self._waiting[: MOST - 1]
         for each in group:
             each.is_taken = True
         return group
-
-    def _await_others(self) -> None:
-        """Take the lead, and linger."""
-        self._is_serving = True
-        try:
-            self._arrived.wait_for(
-                lambda: len(self._waiting) >= self._expected, self._linger
-            )
-        except BaseException:
-            self._is_serving = False
-            self._served.notify_all()
-            raise
 
     def _serve(
         self,
@@ -112,9 +98,9 @@ class Gathering(Generic[T, R]):
             for each, result in zip(group, results, strict=True):
                 each.result = result
         finally:
-            with self._served:
+            with self._changed:
                 self._is_serving = False
                 self._expected = min(len(group) + len(self._waiting), MOST)
                 for each in group:
                     each.is_done = True
-                self._served.notify_all()
+                self._changed.notify_all()

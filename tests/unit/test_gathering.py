@@ -126,23 +126,3 @@ def test_what_goes_wrong_is_raised_where_it_does_and_ends_the_group(
         results = [each.result() for each in others]
     assert sorted(results, key=str) == [-1, None]
     assert place.do(4, group) == 40
-
-
-def test_who_is_interrupted_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    place, group = Gathering[int, int](patience=LONG), Group()
-    group.may.release(LONG)
-    place._expected = 2
-
-    def interrupt(*args: object) -> bool:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(place._arrived, "wait_for", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            place.do(1, group)
-    with monkeypatch.context() as patch:
-        patch.setattr(place._served, "wait_for", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            place.do(2, group)
-    assert place.do(3, group) == 30
-    assert group.served == [[3]]
