@@ -14,7 +14,6 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,7 +22,9 @@ from benchmarks import client, placing
 from benchmarks.cloud import uuid_of
 from placement.db import models
 from placement.model import entry
-from placement.objects.journal import filing, packing
+from placement.model.journal import Document, render_time, token_of
+from placement.model.journal_filter import mentions_of
+from placement.objects.journal import filing
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -79,25 +80,30 @@ def _parse() -> argparse.Namespace:
 
 def _fill(database: Database, count: int) -> int:
     """Store old entries of claims; return how many bytes they take."""
-    tables = (models.JOURNAL_ENTRIES, models.JOURNAL_WORDS)
+    tables = (models.JOURNAL_ENTRIES, models.JOURNAL_MENTIONS)
     with database.engine.begin() as connection:
         driver: Any = connection.connection.driver_connection
         for start in range(1, count + 1, CHUNK):
-            filed = [
-                filing.Filed(position, _document(position))
+            filed = {
+                position: _document(position)
                 for position in range(start, min(start + CHUNK, count + 1))
-            ]
-            _copy(driver, models.JOURNAL_ENTRIES, _rows(filed))
-            words = ((row["word"], row["position"]) for row in filing.word_rows(filed))
-            _copy(driver, models.JOURNAL_WORDS, words)
-        token = packing.token_of(filed[-1].document)
+            }
+            rows = ((place, OLD, json.dumps(each)) for place, each in filed.items())
+            _copy(driver, models.JOURNAL_ENTRIES, rows)
+            mentions = (
+                (mention, place)
+                for place, each in filed.items()
+                for mention in mentions_of(each)
+            )
+            _copy(driver, models.JOURNAL_MENTIONS, mentions)
+        token = token_of(filed[count])
         filing.set_state(connection, position=count, token=token)
     with database.engine.connect() as connection:
         sizes = (sa.func.pg_total_relation_size(table.name) for table in tables)
         return sum(connection.scalar(sa.select(size)) or 0 for size in sizes)
 
 
-def _document(position: int) -> packing.Document:
+def _document(position: int) -> Document:
     """Return the entry of a claim."""
     host = uuid_of(f"host{position % 1000}")
     amounts = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}
@@ -116,13 +122,8 @@ def _document(position: int) -> packing.Document:
         "root": host,
         "names": {host: f"compute-{position % 1000}"},
         "consumer": {**owner, "consumer_type": "INSTANCE"},
-        "time": packing.render_time(OLD),
+        "time": render_time(OLD),
     }
-
-
-def _rows(filed: Sequence[filing.Filed]) -> Iterator[tuple[Any, ...]]:
-    for each in filed:
-        yield each.position, OLD, packing.pack(each.document)
 
 
 def _copy(driver: Any, table: sa.Table, rows: Any) -> None:

@@ -129,7 +129,7 @@ def empty_placement(connection: sa.Connection) -> None:
     for journal in (
         models.JOURNAL_INBOX,
         models.JOURNAL_ENTRIES,
-        models.JOURNAL_WORDS,
+        models.JOURNAL_MENTIONS,
     ):
         connection.execute(sa.delete(journal))
     state = models.JOURNAL_STATE.c

@@ -236,7 +236,10 @@ FOREST_STAMPS = sa.Table(
 _BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 _LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
-_LONG_BYTES = sa.LargeBinary().with_variant(mysql.LONGBLOB, "mysql", "mariadb")
+# The usual collations take upper and lower case for the same.
+_EXACT = sa.String(255).with_variant(
+    mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
+)
 
 JOURNAL_INBOX = sa.Table(
     "journal_inbox",
@@ -251,15 +254,15 @@ JOURNAL_ENTRIES = sa.Table(
     OWN,
     sa.Column("position", _BIG, primary_key=True, autoincrement=False),
     sa.Column("time", _MICROSECONDS, nullable=False),
-    # One entry as JSON, compressed: see placement/objects/journal/packing.py.
-    sa.Column("entry", _LONG_BYTES, nullable=False),
+    # One entry as JSON.
+    sa.Column("document", _LONG_TEXT, nullable=False),
     sa.Index("journal_entries_time_idx", "time"),
 )
-# Which entries mention a UUID or another word, by the hash of the word.
-JOURNAL_WORDS = sa.Table(
-    "journal_words",
+# Which entries mention a UUID or the id of a request, and which are gaps.
+JOURNAL_MENTIONS = sa.Table(
+    "journal_mentions",
     OWN,
-    sa.Column("word", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("mentioned", _EXACT, primary_key=True),
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
 )
 # One row: the life of this journal, how far it is filed and expired, and whose turn it

@@ -5,6 +5,9 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+# An entry as JSON.
+Document: TypeAlias = Mapping[str, Any]
+
 # The places from which a feed can begin without a cursor.
 NOW = "now"
 OLDEST = "oldest"
@@ -31,10 +34,20 @@ class EntryPage:
     ``begins`` is not known.
     """
 
-    entries: Sequence[Mapping[str, Any]]
+    entries: Sequence[Document]
     cursor: Cursor
     more: bool
     begins: datetime.datetime
 
 
 Since: TypeAlias = Cursor | Literal["now", "oldest"]
+
+
+def token_of(document: Document) -> str:
+    """Return the part of an entry's id by which a cursor recognises it."""
+    return str(document["id"]).replace("-", "")[:12]
+
+
+def render_time(moment: datetime.datetime) -> str:
+    """Return a moment as entries and answers have it."""
+    return f"{moment.isoformat(timespec='microseconds')}Z"

@@ -2,10 +2,10 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from placement.model.entry import GAP
+from placement.model.journal import Document
 
 _OF_CONSUMERS = ("allocations.", "consumer.", "lease.")
 _OF_PROVIDERS = ("provider.", "inventory.", "traits.", "aggregates.")
@@ -30,24 +30,24 @@ class EntryFilters:
     until: datetime.datetime | None = None
 
     @property
-    def word(self) -> str | None:
-        """A word that each entry mentions; None if there need not be any."""
+    def mention(self) -> str | None:
+        """What each entry mentions; None if that may be anything."""
         return self.request_id or self.consumer or self.provider or self.root
 
     @property
     def is_lax(self) -> bool:
         """Whether every entry passes that has the right time."""
-        return not (self.types or self.word or self.project_id or self.user_id)
+        return not (self.types or self.mention or self.project_id or self.user_id)
 
     def after(self, moment: datetime.datetime) -> "EntryFilters":
         """Return the same filters, for what happened since a moment."""
         return dataclasses.replace(self, since=moment)
 
-    def accepts(self, document: Mapping[str, Any]) -> bool:
+    def accepts(self, document: Document) -> bool:
         """Return whether an entry passes, whatever its time."""
         return document["type"] == GAP or all(self._checks(document))
 
-    def _checks(self, document: Mapping[str, Any]) -> Iterator[bool]:
+    def _checks(self, document: Document) -> Iterator[bool]:
         kind, subject = document["type"], document["subject"]
         if self.types:
             yield kind in self.types or kind.partition(".")[0] in self.types
@@ -67,7 +67,22 @@ class EntryFilters:
             yield self.request_id in ids
 
 
-def _projects(document: Mapping[str, Any]) -> Iterator[str | None]:
+def mentions_of(document: Document) -> set[str]:
+    """Return by what an entry is found: UUIDs, ids of requests, and whether a gap."""
+    mentions = {
+        document["subject"],
+        document["root"],
+        document.get("request_id"),
+        document.get("global_request_id"),
+        *document.get("roots", ()),
+        *document.get("names", ()),
+    }
+    if document["type"] == GAP:
+        mentions.add(GAP)
+    return mentions - {None}
+
+
+def _projects(document: Document) -> Iterator[str | None]:
     yield document.get("project_id")
     yield document.get("consumer", {}).get("project_id")
     if document["type"] == "consumer.changed":

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from placement.db import models
 from placement.objects import own_table
@@ -66,45 +65,6 @@ UPDATE = (
         )
     )
 )
-
-
-def _update_each() -> sa.Update:
-    """Return what updates any number of rows on PostgreSQL, and locks them in order."""
-    shards = sa.bindparam("of_shards", type_=postgresql.ARRAY(sa.Integer))
-    entries = sa.bindparam("each_entry", type_=postgresql.ARRAY(sa.String))
-    given = sa.func.unnest(shards, entries).table_valued("shard", "entry")
-    wanted = sa.select(given.render_derived()).cte("wanted")
-    locked = (
-        sa.select(_row.shard)
-        .join(wanted, wanted.c.shard == _row.shard)
-        .order_by(_row.shard)
-        .with_for_update(of=models.FOREST_STAMPS)
-        .cte("locked")
-    )
-    entry: Any = wanted.c.entry
-    return (
-        sa.update(models.FOREST_STAMPS)
-        .where(_row.shard == wanted.c.shard, _row.shard == locked.c.shard)
-        .values(changes=sa.func.substr(entry + _row.changes, 1, LONGEST))
-    )
-
-
-_UPDATE_EACH = _update_each()
-
-
-def in_one(
-    updates: Sequence[Mapping[str, Any]],
-) -> tuple[sa.Update, Mapping[str, Any]]:
-    """Return one statement for PostgreSQL that does several updates.
-
-    :param updates: parameters of ``UPDATE``; those of the statement are returned
-    """
-    if len(updates) == 1:
-        return UPDATE, updates[0]
-    return _UPDATE_EACH, {
-        "of_shards": [each["of_shard"] for each in updates],
-        "each_entry": [each["entry"] for each in updates],
-    }
 
 
 _ROOTS_IN = (

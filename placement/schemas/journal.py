@@ -9,9 +9,16 @@ from typing import Any
 
 from placement import errors
 from placement.model.entry import TYPES, Amounts
-from placement.model.journal import NOW, OLDEST, Cursor, EntryPage, Since
+from placement.model.journal import (
+    NOW,
+    OLDEST,
+    Cursor,
+    Document,
+    EntryPage,
+    Since,
+    render_time,
+)
 from placement.model.journal_filter import EntryFilters
-from placement.objects.journal import packing
 from placement.schemas.query import unexpected
 from placement_foundation.http import query_string
 from placement_foundation.http.answer import LINES
@@ -299,7 +306,7 @@ def render_events(page: EntryPage, view: View) -> Json:
 FEED_FORMATS = {LINES: render_feed_lines, EVENTS: render_events}
 
 
-def _event(document: packing.Document, source: str) -> Json:
+def _event(document: Document, source: str) -> Json:
     event: dict[str, Any] = {
         "specversion": "1.0",
         "id": document["id"],
@@ -323,7 +330,7 @@ def _describe_history(version: Version) -> Json:
 @described(_describe_history)
 def render_history(page: EntryPage, view: View) -> Json:
     """Render a page of history, with the marker of the next one if there may be any."""
-    begins = packing.render_time(page.begins)
+    begins = render_time(page.begins)
     document: dict[str, Json] = {"history": page.entries, "begins": begins}
     if page.more:
         document["marker"] = str(page.cursor)
@@ -345,7 +352,7 @@ def render_past(value: Past, view: View) -> Json:
             if query.provider in each
         }
     return {
-        "at": packing.render_time(query.at),
+        "at": render_time(query.at),
         "allocations": {
             uuid: {"resources": resources} for uuid, resources in amounts.items()
         },

@@ -19,8 +19,9 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.db.own import content
+from placement.model.journal import Document, render_time, token_of
+from placement.model.journal_filter import mentions_of
 from placement.objects import clock, own_table
-from placement.objects.journal import packing
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
@@ -38,15 +39,13 @@ _WAITING = (
     .order_by(_inbox.id)
     .limit(sa.bindparam("most", type_=sa.Integer))
 )
-_is_waiting = sa.exists(sa.select(_inbox.id))
-_IS_WAITING = sa.select(_is_waiting)
+_IS_WAITING = sa.select(sa.exists(sa.select(_inbox.id)))
 _MARK = sa.select(sa.func.count(), sa.func.max(_inbox.id), sa.func.max(_inbox.time))
 _STATE = sa.select(models.JOURNAL_STATE)
-_STATE_AND_WAITING = sa.select(models.JOURNAL_STATE, _is_waiting)
 TABLES = (
     models.JOURNAL_INBOX,
     models.JOURNAL_ENTRIES,
-    models.JOURNAL_WORDS,
+    models.JOURNAL_MENTIONS,
     models.JOURNAL_STATE,
 )
 
@@ -74,7 +73,7 @@ class Filed:
     """An entry with its position."""
 
     position: int
-    document: packing.Document
+    document: Document
 
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -120,29 +119,10 @@ def is_waiting(connection: sa.Connection) -> bool:
 def read(database: Database, work: Callable[[sa.Connection, FilingState], T]) -> T:
     """Run work in a transaction that finds everything filed that was committed before.
 
-    If nothing waits to be filed, this is the only transaction.
-
     :raises DatabaseUnavailable: the database cannot be read, or cannot be written
     """
-
-    def unless_waiting(connection: sa.Connection) -> tuple[T] | None:
-        state, is_waiting = look(connection)
-        return None if is_waiting else (work(connection, state),)
-
-    found = database.read(unless_waiting)
-    if found:
-        return found[0]
     file_all(database)
     return database.read(lambda connection: work(connection, load_state(connection)))
-
-
-def look(connection: sa.Connection) -> tuple[FilingState, bool]:
-    """Return the state, and whether something waits to be filed, in one statement."""
-    row = connection.execute(_STATE_AND_WAITING).one_or_none()
-    if row is None:
-        return _NONE, is_waiting(connection)
-    _, *fields, waits = row
-    return FilingState(*fields), bool(waits)
 
 
 def mark_waiting(connection: sa.Connection) -> str:
@@ -156,15 +136,11 @@ def file_some(connection: sa.Connection) -> int:
     rows = connection.execute(_WAITING, {"most": BATCH}).all()
     if rows:
         last = _file(connection, state.position, rows)
-        set_state(connection, position=last.position, token=_token(last))
+        set_state(connection, position=last.position, token=token_of(last.document))
     return len(rows)
 
 
-def _token(filed: Filed) -> str:
-    return packing.token_of(filed.document)
-
-
-def list_waiting(connection: sa.Connection) -> list[packing.Document]:
+def list_waiting(connection: sa.Connection) -> list[Document]:
     """Return the entries that are not filed yet, the oldest first."""
     rows = connection.execute(sa.select(models.JOURNAL_INBOX).order_by(_inbox.id))
     return [document for _, document in _documents(rows.all())]
@@ -180,29 +156,26 @@ def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> File
         {
             "position": each.position,
             "time": moment,
-            "entry": packing.pack(each.document),
+            "document": json.dumps(each.document, separators=(",", ":")),
         }
         for moment, each in filed
     ]
-    for chunk in storage.chunks(entries):
-        connection.execute(sa.insert(models.JOURNAL_ENTRIES), chunk)
-    for words in storage.chunks(word_rows(each for _, each in filed)):
-        connection.execute(sa.insert(models.JOURNAL_WORDS), words)
+    mentions = [
+        {"mentioned": mention, "position": each.position}
+        for _, each in filed
+        for mention in mentions_of(each.document)
+    ]
+    for table, values in (
+        (models.JOURNAL_ENTRIES, entries),
+        (models.JOURNAL_MENTIONS, mentions),
+    ):
+        for chunk in storage.chunks(values):
+            connection.execute(sa.insert(table), chunk)
     ids = [row.id for row in rows]
     gone = sa.delete(models.JOURNAL_INBOX).where(_inbox.id.in_(ids))
     if connection.execute(gone).rowcount != len(ids):
         raise LostRaceError("another process has filed the same entries")
     return filed[-1][1]
-
-
-def word_rows(filed: Iterable[Filed]) -> list[dict[str, int]]:
-    """Return the rows by which entries are found."""
-    keys = {
-        (packing.hash_of(word), each.position)
-        for each in filed
-        for word in packing.words_of(each.document)
-    }
-    return [{"word": word, "position": position} for word, position in sorted(keys)]
 
 
 def _documents(
@@ -212,7 +185,7 @@ def _documents(
     documents = []
     for row in rows:
         content = json.loads(row.entries)
-        time = packing.render_time(row.time)
+        time = render_time(row.time)
         for document in content["entries"]:
             documents.append((row.time, {**content["by"], **document, "time": time}))
     return documents

@@ -1,6 +1,5 @@
 """The feed: what has changed since a cursor, now or as soon as something has."""
 
-import functools
 import time
 
 import sqlalchemy as sa
@@ -12,12 +11,15 @@ from placement.objects.journal import filing, reading
 from placement.objects.journal.filing import FilingState
 from placement.objects.journal.keeping import Keeper
 from placement.objects.journal.reading import CursorAheadError
+from placement_foundation import ending
 from placement_foundation.database.storage import Database
 
 # How long a node of a cluster may lag behind the one that gave a cursor, in seconds.
 LAG = 2.0
-# The pause before a node of a cluster is asked again, in seconds.
+# The pause before a node of a cluster is queried again, in seconds.
 PAUSE = 0.2
+# The pause before a waiting reader looks again, in seconds.
+LOOK_EVERY = 0.5
 
 
 def follow(
@@ -34,21 +36,15 @@ def follow(
     page = _read(keeper.database, since, filters, limit)
     if page.entries or not wait:
         return page
-    with keeper.news.place() as may_wait:
-        look = functools.partial(keeper.database.read, _find_newest)
-        while may_wait and not page.entries and time.monotonic() < deadline:
-            if not (
-                page.more or keeper.news.wait(page.cursor.position, look, deadline)
-            ):
+    with keeper.waiting_place() as may_wait:
+        while may_wait and not (page.entries or ending.is_near()):
+            left = deadline - time.monotonic()
+            if left <= 0:
                 break
+            if not page.more:
+                time.sleep(min(LOOK_EVERY, left))
             page = _read(keeper.database, page.cursor, filters, limit)
     return page
-
-
-def _find_newest(connection: sa.Connection) -> int:
-    """Return the newest position; a larger number if there is something to be filed."""
-    state, is_waiting = filing.look(connection)
-    return state.position + is_waiting
 
 
 def _read(

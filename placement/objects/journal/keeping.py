@@ -1,17 +1,22 @@
 """What a process knows of the journal of its database."""
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from placement.objects.journal.news import News
+from placement import measure
 from placement_foundation.database.storage import Database
+from placement_foundation.observing import telemetry
 
 
 class Keeper:
     """The journal of a database, as one process keeps it.
 
+    ``missed`` counts what was changed without an entry, and ``recorded`` is the count
+    that the last gap in the journal was about.
+
     :param days: for how many days entries are kept
-    :param most_waiting: returns how many readers may wait for news at a time
+    :param most_waiting: returns how many readers may wait for entries at a time
     """
 
     def __init__(
@@ -19,27 +24,32 @@ class Keeper:
     ) -> None:
         self.database = database
         self.days = days
-        self.news = News(most_waiting)
-        self._lock = threading.Lock()
-        self._recorded = 0
-        self.missed = 0
-        # When a gap may be recorded again without a write, by the monotonic clock.
+        self.missed = self.recorded = self.waiting = 0
+        # When the next gap may be recorded, by the monotonic clock.
         self.next_gap = -float("inf")
+        self._most_waiting = most_waiting
+        self._lock = threading.Lock()
 
     @property
     def has_missed(self) -> bool:
         """Whether something was changed without an entry."""
-        return self.missed > self._recorded
+        return self.missed > self.recorded
 
     def miss(self) -> None:
         """Remember that something was committed without an entry."""
         with self._lock:
             self.missed += 1
 
-    def catch_up(self, missed: int) -> None:
-        """Forget what was missed: an entry that says so was committed.
-
-        :param missed: ``missed``, before the entry was stored
-        """
+    @contextlib.contextmanager
+    def waiting_place(self) -> Iterator[bool]:
+        """Take a place among the readers that wait; give whether there was one."""
         with self._lock:
-            self._recorded = max(self._recorded, missed)
+            is_free = self.waiting < self._most_waiting()
+            self.waiting += is_free
+        telemetry.record(measure.JOURNAL_READERS, +is_free)
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self.waiting -= is_free
+            telemetry.record(measure.JOURNAL_READERS, -is_free)

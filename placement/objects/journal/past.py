@@ -1,33 +1,30 @@
 """What was allocated at a moment: what is allocated now, with later changes undone."""
 
 import datetime
+import itertools
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
 from placement.model.entry import ALLOCATIONS_CHANGED, GAP, Amounts
+from placement.model.journal import Document, render_time
 from placement.model.journal_filter import EntryFilters
 from placement.objects import clock
-from placement.objects.journal import filing, packing, reading
+from placement.objects.journal import filing, reading
 
 # How far the clock of a client may be ahead of the database's.
 SKEW = datetime.timedelta(seconds=5)
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 _entry = models.JOURNAL_ENTRIES.c
-_word = models.JOURNAL_WORDS.c
+_mention = models.JOURNAL_MENTIONS.c
 _LAST_GAP = (
     sa.select(_entry.time)
-    .join_from(
-        models.JOURNAL_WORDS,
-        models.JOURNAL_ENTRIES,
-        _word.position == _entry.position,
-    )
-    .where(_word.word == packing.hash_of(packing.GAP_WORD))
-    .order_by(_word.position.desc())
+    .join(models.JOURNAL_MENTIONS, _mention.position == _entry.position)
+    .where(_mention.mentioned == GAP)
+    .order_by(_mention.position.desc())
     .limit(1)
 )
 
@@ -50,9 +47,10 @@ def undo(
     waiting = filing.list_waiting(connection)
     _check_reaches(connection, state, waiting, at)
     then = dict(now)
-    since = packing.render_time(at)
+    since = render_time(at)
     unfiled = [each for each in reversed(waiting) if filters.accepts(each)]
-    for document in [*unfiled, *_filed_since(connection, state, filters, at)]:
+    filed = reading.look_back(connection, state, filters.after(at))
+    for document in itertools.chain(unfiled, filed):
         if document["type"] == ALLOCATIONS_CHANGED and document["time"] > since:
             then[document["subject"]] = document["before"]
     return then
@@ -62,38 +60,28 @@ def _check_has_been(connection: sa.Connection, at: datetime.datetime) -> None:
     now = datetime.timedelta(milliseconds=clock.load_milliseconds(connection))
     if at > _EPOCH + now + SKEW:
         raise errors.BadRequest(
-            f"{packing.render_time(at)} is in the future: what will be allocated then "
+            f"{render_time(at)} is in the future: what will be allocated then "
             "is not known."
         )
-
-
-def _filed_since(
-    connection: sa.Connection,
-    state: filing.FilingState,
-    filters: EntryFilters,
-    at: datetime.datetime,
-) -> Iterable[packing.Document]:
-    """Yield the entries since a moment, the newest first."""
-    return reading.look_back(connection, state, filters.after(at))
 
 
 def _check_reaches(
     connection: sa.Connection,
     state: filing.FilingState,
-    waiting: Iterable[Mapping[str, Any]],
+    waiting: Iterable[Document],
     at: datetime.datetime,
 ) -> None:
     """Check that everything since a moment is in the journal.
 
     :raises BadRequest: it is not; it names the earliest possible moment
     """
-    earliest = packing.render_time(state.begins)
+    earliest = render_time(state.begins)
     gap = connection.scalar(_LAST_GAP)
     gaps = [each["time"] for each in waiting if each["type"] == GAP]
     if gap:
-        gaps.append(packing.render_time(gap))
+        gaps.append(render_time(gap))
     earliest = max([earliest, *gaps])
-    if packing.render_time(at) < earliest:
+    if render_time(at) < earliest:
         raise errors.BadRequest(
             "The journal does not go back so far: everything since "
             f"{earliest} is in it."

@@ -1,17 +1,18 @@
 """Reading what is filed: cursors, and pages of the feed and of history."""
 
-import functools
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model.journal import Cursor, EntryPage
+from placement.model.entry import GAP
+from placement.model.journal import Cursor, Document, EntryPage, token_of
 from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
-from placement.objects.journal import filing, packing
+from placement.objects.journal import filing
 from placement.objects.journal.filing import Filed, FilingState
 from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
@@ -21,14 +22,13 @@ MOST_SCANNED = 20_000
 LEAST_BATCH = 1_000
 
 _entry = models.JOURNAL_ENTRIES.c
-_word = models.JOURNAL_WORDS.c
-_ENTRIES = sa.select(_entry.position, _entry.entry)
-_BY_WORD = _ENTRIES.join_from(
-    models.JOURNAL_WORDS,
+_mention = models.JOURNAL_MENTIONS.c
+_ENTRIES = sa.select(_entry.position, _entry.document)
+_BY_MENTION = _ENTRIES.join_from(
+    models.JOURNAL_MENTIONS,
     models.JOURNAL_ENTRIES,
-    _word.position == _entry.position,
+    _mention.position == _entry.position,
 )
-_AMONG = _ENTRIES.where(_entry.position.in_(sa.bindparam("positions", expanding=True)))
 READ_FLEET = (
     "Read the fleet anew, with GET /ledger/v1/fleet, and go on from the cursor that "
     "comes with it."
@@ -105,30 +105,30 @@ def check_cursor(connection: sa.Connection, state: FilingState, cursor: Cursor) 
         )
     if cursor.position > state.position:
         raise CursorAheadError
-    # Positions have no gaps: what the page begins with, and the last entry, are there.
     ends = {cursor.position + 1, state.position}
-    found: dict[int, bytes] = {}
-    if cursor.position < state.position:
-        positions = sorted({cursor.position, *ends})
-        rows = connection.execute(_AMONG, {"positions": positions})
-        found = {row.position: row.entry for row in rows}
-    if cursor.token != _token_at(state, cursor.position, found):
+    stored = _load_tokens(connection, {cursor.position, *ends})
+    if cursor.token != _token_at(state, cursor.position, stored):
         raise errors.CursorGone(
             f"The database was restored since this cursor was given. {READ_FLEET}"
         )
-    if cursor.position < state.position and not ends <= found.keys():
+    # Positions have no gaps: what the page begins with, and the last entry, are there.
+    if cursor.position < state.position and not ends <= stored.keys():
         raise errors.CursorGone(f"The journal was emptied. {READ_FLEET}")
 
 
+def _load_tokens(
+    connection: sa.Connection, positions: Collection[int]
+) -> dict[int, str]:
+    """Return the tokens of the entries at positions, as far as these are there."""
+    rows = connection.execute(_ENTRIES.where(_entry.position.in_(positions)))
+    return {row.position: token_of(json.loads(row.document)) for row in rows}
+
+
 def _token_at(
-    state: FilingState, position: int, found: Mapping[int, bytes]
+    state: FilingState, position: int, stored: Mapping[int, str]
 ) -> str | None:
-    if position == state.position:
-        return state.token
-    if position == state.expired:
-        return state.expired_token
-    packed = found.get(position)
-    return packing.token_of(packing.unpack(packed)) if packed else None
+    ends = {state.expired: state.expired_token, state.position: state.token}
+    return {**stored, **ends}.get(position)
 
 
 def list_after(
@@ -139,11 +139,10 @@ def list_after(
     limit: int,
 ) -> EntryPage:
     """Return the entries after a place, the oldest first."""
-    scan = _Scan(connection, state, filters, newest_first=False)
-    entries, last = scan.collect(cursor.position, limit)
-    if last is None:
-        return EntryPage(entries, newest(state), more=False, begins=state.begins)
-    return EntryPage(entries, _after(state, last), more=True, begins=state.begins)
+    following = _look_through(
+        connection, state, filters, cursor.position, limit + 1, newest_first=False
+    )
+    return _collect(state, following, filters, limit, end=newest(state))
 
 
 def list_history(
@@ -171,12 +170,11 @@ def _list_before(
 ) -> EntryPage:
     if marker:
         _check_marker(connection, state, marker)
-    scan = _Scan(connection, state, filters, newest_first=True)
     start = marker.position if marker else state.position + 1
-    entries, last = scan.collect(start, limit)
-    if last is None:
-        return EntryPage(entries, oldest(state), more=False, begins=state.begins)
-    return EntryPage(entries, _after(state, last), more=True, begins=state.begins)
+    earlier = _look_through(
+        connection, state, filters, start, limit + 1, newest_first=True
+    )
+    return _collect(state, earlier, filters, limit, end=oldest(state))
 
 
 def _check_marker(
@@ -193,9 +191,8 @@ def _check_marker(
         raise errors.CursorGone("This marker is of another journal. Begin anew.")
     if not state.expired < marker.position <= state.position:
         return
-    rows = connection.execute(_AMONG, {"positions": [marker.position]})
-    found = {row.position: row.entry for row in rows}
-    if marker.token != _token_at(state, marker.position, found):
+    stored = _load_tokens(connection, {marker.position})
+    if marker.token != _token_at(state, marker.position, stored):
         raise errors.CursorGone(
             "The database was restored since this marker was given. Begin anew."
         )
@@ -203,133 +200,98 @@ def _check_marker(
 
 def look_back(
     connection: sa.Connection, state: FilingState, filters: EntryFilters
-) -> Iterator[packing.Document]:
+) -> Iterator[Document]:
     """Yield all entries that pass filters, the newest first, while they are read."""
-    scan = _Scan(connection, state, filters, newest_first=True)
-    for filed in scan.look_through(state.position + 1, LEAST_BATCH):
+    for filed in _look_through(
+        connection,
+        state,
+        filters,
+        state.position + 1,
+        LEAST_BATCH,
+        newest_first=True,
+    ):
         if filters.accepts(filed.document):
             yield filed.document
 
 
-def _after(state: FilingState, filed: Filed) -> Cursor:
-    return Cursor(state.life, filed.position, packing.token_of(filed.document))
+def _collect(
+    state: FilingState,
+    looked_at: Iterable[Filed],
+    filters: EntryFilters,
+    limit: int,
+    end: Cursor,
+) -> EntryPage:
+    """Return a page of the entries that pass, of those that are looked at.
 
-
-class _Scan:
-    """Looks through the journal in one direction."""
-
-    def __init__(
-        self,
-        connection: sa.Connection,
-        state: FilingState,
-        filters: EntryFilters,
-        *,
-        newest_first: bool,
-    ) -> None:
-        self._connection = connection
-        self._state = state
-        self._filters = filters
-        self._newest_first = newest_first
-
-    def collect(
-        self, start: int, limit: int
-    ) -> tuple[list[packing.Document], Filed | None]:
-        """Return entries after, or before, a position.
-
-        With them comes the last one that was looked at, None if there is no more.
-        """
-        entries: list[packing.Document] = []
-        last: Filed | None = None
-        for number, filed in enumerate(self.look_through(start, limit + 1)):
-            if len(entries) == limit or number == MOST_SCANNED:
-                return entries, last
-            if self._filters.accepts(filed.document):
-                token = packing.token_of(filed.document)
-                cursor = f"{self._state.life}.{filed.position}.{token}"
-                entries.append({**filed.document, "cursor": cursor})
-            last = filed
-        return entries, None
-
-    def look_through(self, start: int, size: int) -> Iterator[Filed]:
-        """Yield what may pass, reading as much at a time as a page needs."""
-        if not self._filters.is_lax:
-            size = max(size, LEAST_BATCH)
-        while True:
-            batch = self._read(start, size)
-            yield from batch
-            if len(batch) < size:
-                return
-            start = batch[-1].position
-
-    def _read(self, start: int, size: int) -> list[Filed]:
-        """Return what may pass, in order, at most so many entries."""
-        filters = self._filters
-        kind = _Kind(
-            has_word=filters.word is not None,
-            newest_first=self._newest_first,
-            has_since=filters.since is not None,
-            has_until=filters.until is not None,
-        )
-        parameters = {
-            "start": start,
-            "expired": self._state.expired,
-            "size": size,
-            "since": filters.since,
-            "until": filters.until,
-        }
-        if filters.word is not None:
-            parameters["word"] = packing.hash_of(filters.word)
-        rows = self._connection.execute(_query(kind), parameters)
-        # An entry may mention both the word and a gap.
-        packed: dict[int, bytes] = {row.position: row.entry for row in rows}
-        ordered = sorted(packed, reverse=self._newest_first)[:size]
-        return [Filed(each, packing.unpack(packed[each])) for each in ordered]
-
-
-class _Kind(NamedTuple):
-    """What a query for entries looks at."""
-
-    has_word: bool
-    newest_first: bool
-    has_since: bool
-    has_until: bool
-
-
-@functools.cache
-def _query(kind: _Kind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
-    """Return the query for some entries on one side of a position.
-
-    With a word, these are the entries that mention it, and gaps: the database walks
-    along an index for either.
+    :param end: the cursor of a page after which there is no more
     """
-    if not kind.has_word:
-        return _limited(_ENTRIES, _entry.position, kind)
-    words = (
-        sa.bindparam("word", type_=sa.BigInteger),
-        sa.literal(packing.hash_of(packing.GAP_WORD), sa.BigInteger),
-    )
-    parts = [
-        _limited(_BY_WORD.where(_word.word == each), _word.position, kind).subquery()
-        for each in words
-    ]
-    return sa.union_all(*(sa.select(*part.c) for part in parts))
+    entries: list[Document] = []
+    cursor = end
+    for number, filed in enumerate(looked_at):
+        if len(entries) == limit or number == MOST_SCANNED:
+            return EntryPage(entries, cursor, more=True, begins=state.begins)
+        cursor = Cursor(state.life, filed.position, token_of(filed.document))
+        if filters.accepts(filed.document):
+            entries.append({**filed.document, "cursor": str(cursor)})
+    return EntryPage(entries, end, more=False, begins=state.begins)
 
 
-def _limited(
-    query: sa.Select[Any], position: sa.ColumnElement[int], kind: _Kind
+def _look_through(
+    connection: sa.Connection,
+    state: FilingState,
+    filters: EntryFilters,
+    start: int,
+    size: int,
+    *,
+    newest_first: bool,
+) -> Iterator[Filed]:
+    """Yield what may pass on one side of a position, while it is read.
+
+    :param size: how many entries to read at a time, unless most of them may not pass
+    """
+    if not filters.is_lax:
+        size = max(size, LEAST_BATCH)
+    # For a mention, that is what has it, and gaps, of which an entry may be both.
+    mentions = [filters.mention, GAP] if filters.mention else [None]
+    while True:
+        queries = [
+            _query(state, filters, each, start, newest_first=newest_first)
+            for each in mentions
+        ]
+        texts: dict[int, str] = {}
+        for query in queries:
+            rows = connection.execute(query.limit(size))
+            texts.update({row.position: row.document for row in rows})
+        positions = sorted(texts, reverse=newest_first)[:size]
+        for position in positions:
+            yield Filed(position, json.loads(texts[position]))
+        if len(positions) < size:
+            return
+        start = positions[-1]
+
+
+def _query(
+    state: FilingState,
+    filters: EntryFilters,
+    mention: str | None,
+    start: int,
+    *,
+    newest_first: bool,
 ) -> sa.Select[Any]:
-    start = sa.bindparam("start", type_=sa.BigInteger)
-    query = query.where(position > sa.bindparam("expired", type_=sa.BigInteger))
-    if kind.newest_first:
+    """Return the query for entries on one side of a position, along an index.
+
+    :param mention: what all of these entries mention, None for any entries
+    """
+    query, position = _ENTRIES, _entry.position
+    if mention is not None:
+        query, position = _BY_MENTION, _mention.position
+        query = query.where(_mention.mentioned == mention)
+    if newest_first:
         query = query.where(position < start).order_by(position.desc())
     else:
         query = query.where(position > start).order_by(position)
-    if kind.has_since:
-        query = query.where(
-            _entry.time >= sa.bindparam("since", type_=_entry.time.type)
-        )
-    if kind.has_until:
-        query = query.where(
-            _entry.time <= sa.bindparam("until", type_=_entry.time.type)
-        )
-    return query.limit(sa.bindparam("size", type_=sa.Integer))
+    if filters.since is not None:
+        query = query.where(_entry.time >= filters.since)
+    if filters.until is not None:
+        query = query.where(_entry.time <= filters.until)
+    return query.where(position > state.expired)

@@ -2,8 +2,7 @@
 
 Each transaction takes one more INSERT. It comes after the change log's UPDATE, which
 locks the rows of the changed trees until the commit: so two transactions that change
-the same tree draw their ids in the order in which they commit. On PostgreSQL one
-statement does both, in this order.
+the same tree draw their ids in the order in which they commit.
 """
 
 import collections
@@ -11,7 +10,7 @@ import dataclasses
 import functools
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,6 +31,7 @@ MOST_IN_ROW = 500
 
 _GAP = Entry(entry.GAP, None)
 _ORIGIN = tuple(field.name for field in dataclasses.fields(Origin))
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def note_gap(tx: Transaction) -> None:
@@ -46,10 +46,9 @@ def store(tx: Transaction, keeper: Keeper | None) -> None:
     """
     updates = change_log.list_updates(tx)
     entries = _list_rows(tx, keeper) if keeper else []
-    if updates and len(entries) == 1 and tx.dialect == "postgresql":
-        update, parameters = change_log.in_one(updates)
-        both = {**parameters, **entries[0]}
-        own_table.execute(tx.connection, models.JOURNAL_INBOX, _both(update), both)
+    if tx.dialect == "postgresql" and len(updates) == len(entries) == 1:
+        both = {**updates[0], **entries[0]}
+        own_table.execute(tx.connection, models.JOURNAL_INBOX, _both(), both)
         return
     if updates:
         own_table.execute(
@@ -69,9 +68,6 @@ def _list_rows(tx: Transaction, keeper: Keeper) -> list[dict[str, Any]]:
         # If the commit fails, a gap too many is noted, which does no harm.
         keeper.miss()
         return []
-    if keeper.has_missed:
-        changed = [_GAP, *(each for each in changed if each != _GAP)]
-        tx.after_commit.append(functools.partial(keeper.catch_up, keeper.missed))
     counts = collections.Counter(each.type for each in changed)
     tx.after_commit.append(functools.partial(_count, counts))
     return _rows(tx, [_render(each, tx.generations) for each in changed])
@@ -113,22 +109,17 @@ def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
     return document
 
 
-def _rows(tx: Transaction, documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    origins = [tx.origin_of(each["subject"]) for each in documents]
-    known = {each: _by(each) for each in set(origins)}
-    by = known[origins[0]]
-    if len(known) > 1:
-        # What an entry says itself counts.
-        by, pairs = {}, zip(origins, documents, strict=True)
-        documents = [{**known[each], **document} for each, document in pairs]
-    rows: list[dict[str, Any]] = [
-        {"text": json.dumps({"by": by, "entries": chunk}, separators=(",", ":"))}
-        for chunk in storage.chunks(documents, MOST_IN_ROW)
+def _rows(tx: Transaction, documents: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    by_origin = collections.defaultdict(list)
+    for document in documents:
+        by_origin[tx.origin_of(document["subject"])].append(document)
+    # The clock of SQLite has no microseconds; this is the clock of the same machine.
+    time = {"now": clock.now()} if tx.dialect == "sqlite" else {}
+    return [
+        {"text": _encode({"by": _by(each), "entries": chunk}), **time}
+        for each, alike in by_origin.items()
+        for chunk in storage.chunks(alike, MOST_IN_ROW)
     ]
-    if tx.dialect == "sqlite":
-        # Its own clock has no microseconds; this is the clock of the same machine.
-        rows = [{**row, "now": clock.now()} for row in rows]
-    return rows
 
 
 def _by(came_from: Origin) -> dict[str, str]:
@@ -136,14 +127,8 @@ def _by(came_from: Origin) -> dict[str, str]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-@functools.cache
-def _insertion(dialect: str) -> sa.Insert:
-    """Return the statement for a row of the inbox, with the time of the database."""
-    row = {"time": _now(dialect), "entries": sa.bindparam("text")}
-    return sa.insert(models.JOURNAL_INBOX).values(row).inline()
-
-
 def _now(dialect: str) -> sa.ColumnElement[Any]:
+    """Return the time of the database."""
     if dialect == "sqlite":
         return sa.bindparam("now")
     if dialect == "postgresql":
@@ -152,14 +137,20 @@ def _now(dialect: str) -> sa.ColumnElement[Any]:
 
 
 @functools.cache
-def _both(update: sa.Update) -> sa.Insert:
-    """Return the statement for the change log, and then a row of the inbox.
+def _insertion(dialect: str) -> sa.Insert:
+    row = {"time": _now(dialect), "entries": sa.bindparam("text")}
+    return sa.insert(models.JOURNAL_INBOX).values(row).inline()
 
-    PostgreSQL draws the id for the inbox, and reads the clock, for each row that the
+
+@functools.cache
+def _both() -> sa.Insert:
+    """Return the statement of a claim on PostgreSQL: one change, and then one row.
+
+    The database draws the id for the inbox, and reads the clock, for each row that the
     query returns: its only one exists when the UPDATE has ended.
     """
-    stamped = update.returning(models.FOREST_STAMPS.c.shard).cte("stamped")
-    counted = sa.select(sa.func.count().label("rows")).select_from(stamped).subquery()
+    updated = change_log.UPDATE.returning(models.FOREST_STAMPS.c.shard).cte("updated")
+    counted = sa.select(sa.func.count().label("rows")).select_from(updated).subquery()
     text = sa.bindparam("text", type_=sa.Text)
     row = sa.select(_now("postgresql"), text).where(counted.c.rows >= 0)
     return (

@@ -2,14 +2,17 @@
 
 import datetime
 import itertools
+import json
 import time
 from collections.abc import Callable
 
 import sqlalchemy as sa
 
 from placement.db import models
+from placement.model.journal import token_of
+from placement.model.journal_filter import mentions_of
 from placement.objects import clock
-from placement.objects.journal import filing, packing, recording
+from placement.objects.journal import filing, recording
 from placement.objects.journal.keeping import Keeper
 from placement.objects.ledger import Ledger
 from placement_foundation.database import storage
@@ -23,44 +26,12 @@ EVERY = 60
 LOOK_EVERY = 1
 # What makes such an entry.
 NOTICED = "noticed by the service"
-# After how many entries more the journal begins, and how many of those are removed in
-# one transaction: they are so few that hardly a request notices those that compute
-# beside it.
-STEP = 500
-BATCH = 50
-# For how long to rest after each, compared with what it took: requests come first.
-REST = 4.0
-# The longest rest, in seconds.
-LONGEST_REST = 10.0
+# How many entries are removed in one transaction: readers that have something to file
+# wait for it.
+BATCH = 100
 
 _entry = models.JOURNAL_ENTRIES.c
-_word = models.JOURNAL_WORDS.c
-_state = models.JOURNAL_STATE.c
-_most = sa.bindparam("most", type_=sa.Integer)
-_NEXT = (
-    sa.select(_entry.position, _entry.time)
-    .where(_entry.position > sa.bindparam("expired"))
-    .order_by(_entry.position)
-    .limit(_most)
-)
-_OLDEST = (
-    sa.select(_entry.position, _entry.entry)
-    .where(_entry.position <= sa.select(_state.expired).scalar_subquery())
-    .order_by(_entry.position)
-    .limit(_most)
-)
-_ENTRY = sa.select(_entry.entry).where(_entry.position == sa.bindparam("wanted"))
-_first = sa.bindparam("first", type_=sa.BigInteger)
-_last = sa.bindparam("last", type_=sa.BigInteger)
-# By both columns of the key, for words that many entries have: PostgreSQL would pass
-# all that were removed before.
-_FORGET_WORDS = sa.delete(models.JOURNAL_WORDS).where(
-    _word.word.in_(sa.bindparam("words", expanding=True)),
-    _word.position.between(_first, _last),
-)
-_REMOVE = sa.delete(models.JOURNAL_ENTRIES).where(
-    _entry.position.between(_first, _last)
-)
+_mention = models.JOURNAL_MENTIONS.c
 
 
 def tidy(keeper: Keeper) -> None:
@@ -74,7 +45,7 @@ def tidy(keeper: Keeper) -> None:
     # Another process may have been without a journal since this one began.
     filing.resume(database)
     filing.file_all(database)
-    if database.read(_is_due) and database.write(_take_turn):
+    if database.write(_take_turn):
         expire(database, keeper.days)
 
 
@@ -87,12 +58,14 @@ def record_gap(keeper: Keeper, monotonic: Callable[[], float] = time.monotonic) 
     :param monotonic: returns the time, in seconds
     :raises Exception: the database is in trouble
     """
+    missed = keeper.missed
     if (
         keeper.has_missed
         and monotonic() >= keeper.next_gap
         and keeper.database.read(filing.is_usable)
     ):
         Ledger(keeper.database, keeper, Origin(NOTICED)).write(recording.note_gap)
+        keeper.recorded = missed
         keeper.next_gap = monotonic() + EVERY
 
 
@@ -100,66 +73,50 @@ def expire(database: Database, days: int) -> int:
     """Remove entries older than some days, in small batches; return how many."""
     before = clock.now() - datetime.timedelta(days=days)
     total = 0
-    while True:
-        begun = time.monotonic()
-        removed = database.write(_remove_some)
-        if not removed and not database.write(lambda some: _begin_later(some, before)):
-            return total
+    while removed := database.write(lambda some: _remove_some(some, before)):
         total += removed
-        time.sleep(min(REST * (time.monotonic() - begun), LONGEST_REST))
-
-
-def _is_due(connection: sa.Connection) -> bool:
-    return _limit() >= filing.load_state(connection).tidied
+    return total
 
 
 def _take_turn(connection: sa.Connection) -> bool:
     """Return whether no other process has removed entries lately."""
     state = filing.load_state(connection, lock=True)
-    if state.tidied > _limit():
+    now = clock.now()
+    if state.tidied > now - datetime.timedelta(seconds=EVERY):
         return False
-    filing.set_state(connection, tidied=clock.now())
+    filing.set_state(connection, tidied=now)
     return True
 
 
-def _limit() -> datetime.datetime:
-    return clock.now() - datetime.timedelta(seconds=EVERY)
-
-
-def _begin_later(connection: sa.Connection, before: datetime.datetime) -> bool:
-    """Let the journal begin after its oldest entries that are older than a moment.
-
-    Readers need the lock to file what is new, so nothing is removed under it.
-
-    :return: whether there were any
-    """
+def _remove_some(connection: sa.Connection, before: datetime.datetime) -> int:
+    """Remove the oldest entries if they are older than a moment; return how many."""
     state = filing.load_state(connection, lock=True)
-    following = connection.execute(_NEXT, {"expired": state.expired, "most": STEP})
-    old = list(itertools.takewhile(lambda row: row.time < before, following))
+    oldest = sa.select(models.JOURNAL_ENTRIES).where(_entry.position > state.expired)
+    rows = connection.execute(oldest.order_by(_entry.position).limit(BATCH))
+    old = list(itertools.takewhile(lambda row: row.time < before, rows.all()))
     if not old:
-        return False
-    last = old[-1]
-    entry = connection.execute(_ENTRY, {"wanted": last.position}).scalar_one()
+        return 0
+    documents = [json.loads(row.document) for row in old]
+    mentions = {each for document in documents for each in mentions_of(document)}
+    first, last = old[0].position, old[-1].position
+    for some in storage.chunks(sorted(mentions)):
+        # By both columns of the key: PostgreSQL would pass all that were removed before
+        # of what many entries mention.
+        in_range = _mention.position.between(first, last)
+        connection.execute(
+            sa.delete(models.JOURNAL_MENTIONS).where(
+                _mention.mentioned.in_(some), in_range
+            )
+        )
+    connection.execute(
+        sa.delete(models.JOURNAL_ENTRIES).where(_entry.position.between(first, last))
+    )
     filing.set_state(
         connection,
-        expired=last.position,
-        expired_token=packing.token_of(packing.unpack(entry)),
-        begins=max(state.begins, last.time),
-        # No other process need begin with the same.
+        expired=last,
+        expired_token=token_of(documents[-1]),
+        begins=max(state.begins, old[-1].time),
+        # The turn lasts as long as this goes on.
         tidied=clock.now(),
     )
-    return True
-
-
-def _remove_some(connection: sa.Connection) -> int:
-    """Remove the oldest entries that the journal begins after; return how many."""
-    rows = connection.execute(_OLDEST, {"most": BATCH}).all()
-    if not rows:
-        return 0
-    documents = [packing.unpack(row.entry) for row in rows]
-    words = {word for each in documents for word in packing.words_of(each)}
-    ends = {"first": rows[0].position, "last": rows[-1].position}
-    for hashes in storage.chunks(sorted(map(packing.hash_of, words))):
-        connection.execute(_FORGET_WORDS, {"words": hashes, **ends})
-    connection.execute(_REMOVE, ends)
-    return len(rows)
+    return len(old)

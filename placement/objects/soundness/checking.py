@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.db.own import content
 from placement.objects import declared
-from placement.objects.journal import packing
 from placement.objects.soundness.rule import RULES, Removal, Repair, Rule
 from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence
@@ -175,7 +174,7 @@ _DOCUMENTS: Sequence[tuple[str, sa.Column[Any], Callable[[Any], object]]] = (
     ("declaration-document", models.DECLARATIONS.c.document, declared.parse_document),
     ("note-document", models.NOTES.c.document, json.loads),
     ("journal-waiting", models.JOURNAL_INBOX.c.entries, json.loads),
-    ("journal-entry", _entry.entry, packing.unpack),
+    ("journal-entry", _entry.document, json.loads),
 )
 
 
@@ -188,7 +187,7 @@ def _check_documents(
             continue
         key = column.table.primary_key
         query = sa.select(*key, column).order_by(*key)
-        if column is _entry.entry:
+        if column is _entry.document:
             query = query.where(_entry.position > _expired)
         damaged = []
         for row in connection.execute(query.execution_options(yield_per=BATCH)):
