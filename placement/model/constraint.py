@@ -17,7 +17,8 @@ from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Tree
 
-Value: TypeAlias = str | int | tuple[str, ...] | None
+# A name, an amount, or several names.
+Value: TypeAlias = Any
 # What is needed, or what is there, in the form for a document.
 Shown: TypeAlias = Any
 
@@ -123,7 +124,7 @@ class Constraint:
     @property
     def amount(self) -> int:
         """How much is asked for, if it is about an amount."""
-        return int(str(self.value))
+        return int(self.value)
 
     @property
     def group(self) -> str:
@@ -471,7 +472,8 @@ class Amount(Constraint):
     of_amount = True
 
     def meets(self, provider: Provider) -> bool:
-        return provider.gives(str(self.resource_class), self.amount)
+        inventory = provider.inventories.get(self.resource_class or "")
+        return inventory is not None and inventory.fits(self.value)
 
     def trees_in(self, index: TreeIndex) -> int:
         return index.with_room(str(self.resource_class), self.amount)

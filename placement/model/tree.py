@@ -51,11 +51,6 @@ class Provider:
         """Whether it is the only member of its tree."""
         return self.end == 1
 
-    def gives(self, name: str, amount: int) -> bool:
-        """Return whether an amount of a resource class can be allocated from it."""
-        inventory = self.inventories.get(name)
-        return inventory is not None and inventory.fits(amount)
-
     def taking(self, amounts: Mapping[str, int], times: int = 1) -> "Provider":
         """Return the provider when so much more of its inventories is used.
 
@@ -80,25 +75,11 @@ class Provider:
 class Tree:
     """The providers under one root: ``members`` by position, the root first.
 
-    ``aggregates`` are the aggregates of all members. ``by_class`` has the members with
-    inventory of a resource class, each with that inventory; it is empty if there is
-    only the root.
+    ``aggregates`` are the aggregates of all members.
     """
 
     members: tuple[Provider, ...]
     aggregates: frozenset[str]
-    by_class: Mapping[str, Sequence[tuple[Provider, InventoryUsage]]] = (
-        dataclasses.field(init=False, repr=False)
-    )
-
-    def __post_init__(self) -> None:
-        # Found once, because most searches look for the same few members.
-        by_class: dict[str, list[tuple[Provider, InventoryUsage]]] = {}
-        if len(self.members) > 1:
-            for member in self.members:
-                for name, inventory in member.inventories.items():
-                    by_class.setdefault(name, []).append((member, inventory))
-        object.__setattr__(self, "by_class", by_class)
 
     @property
     def root(self) -> Provider:

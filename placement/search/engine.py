@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from placement.model import constraint
-from placement.model.constraint import Amount, Constraint, MemberOf
+from placement.model.constraint import Constraint, MemberOf, TraitRequired
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import assignment, plan, rules, schedule
@@ -23,8 +23,6 @@ from placement.search.schedule import Anchor
 from placement.search.search import Picks, Search
 from placement.search.state import Domains
 from placement.search.tally import Tally
-
-NO_AGGREGATES: frozenset[str] = frozenset()
 
 # What an anchor has: nothing, one answer that takes no search, or more.
 Answers: TypeAlias = Picks | Iterator[Picks | None] | None
@@ -268,92 +266,26 @@ def is_served(
     return found is not None or tally.exhausted
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class _Offer:
     """A want, and what an anchor can offer for it.
 
-    Among the members of a tree, those with room for ``amount``, of some class, are
-    looked for first; ``rest`` are the constraints that are left then, and
-    ``rest_of_member`` those if the root meets what is ``of_tree``. ``of_anchor`` are
-    the constraints that the anchor must meet as well.
+    For the group without suffix, the anchor must meet what is ``of_anchor``, too, and
+    if it meets what is ``of_tree``, all members of its tree do.
     """
 
-    number: int
-    want: Want
-    amount: tuple[str, int] | None
-    rest: tuple[Constraint, ...]
-    of_anchor: tuple[Constraint, ...]
-    of_tree: tuple[Constraint, ...]
-    rest_of_member: tuple[Constraint, ...]
-
-    @classmethod
-    def of(cls, number: int, want: Want) -> "_Offer":
-        """Return what to look for to serve a want, given its number."""
-        amount = want.resources[0] if want.resources else None
-        rest = tuple(
-            each
-            for each in want.constraints
-            if not isinstance(each, Amount)
-            or (each.resource_class, each.value) != amount
-        )
+    def __init__(self, want: Want) -> None:
         about_root = want.constraints if want.spreads else ()
-        return cls(
-            number,
-            want,
-            amount,
-            rest,
-            of_anchor=tuple(each for each in about_root if each.of_anchor),
-            of_tree=tuple(each for each in about_root if each.of_tree),
-            rest_of_member=tuple(each for each in rest if not each.of_tree),
-        )
+        self.constraints = want.constraints
+        self._of_anchor = [each for each in about_root if each.of_anchor]
+        self._of_tree = [each for each in about_root if each.of_tree]
+        self._rest = [each for each in want.constraints if each not in self._of_tree]
 
-    def members(self, tree: Tree) -> Sequence[Provider]:
-        """Return the members of a tree of several that suit the want."""
-        members: Sequence[Provider] = tree.members
-        if self.amount:
-            name, amount = self.amount
-            members = [
-                provider
-                for provider, inventory in tree.by_class.get(name, ())
-                if inventory.fits(amount)
-            ]
-        of_tree = self.of_tree
-        is_member = of_tree and rules.meets(tree.root, of_tree)
-        return rules.select(members, self.rest_of_member if is_member else self.rest)
-
-
-class _Terms:
-    """What one provider must meet to serve some wants: amounts, and the rest."""
-
-    def __init__(self, offers: Iterable[_Offer]) -> None:
-        constraints = dict.fromkeys(
-            each for offer in offers for each in offer.want.constraints
-        )
-        amounts = [each for each in constraints if type(each) is Amount]
-        self._amounts = [(str(each.resource_class), each.amount) for each in amounts]
-        self._rest = [each for each in constraints if type(each) is not Amount]
-
-    def are_met_by(self, provider: Provider) -> bool:
-        """Return whether a provider meets them all."""
-        inventories = provider.inventories
-        for name, amount in self._amounts:
-            # What ``gives`` does, without the call.
-            inventory = inventories.get(name)
-            if inventory is None or not inventory.fits(amount):
-                return False
-        # Most often there are none, and a generator takes longer than all the rest.
-        return not self._rest or rules.meets(provider, self._rest)
-
-
-class _Alone(NamedTuple):
-    """What a tree of one provider must meet by itself, given what shares with it.
-
-    ``terms`` are of the wants that no other provider serves; ``helped`` has the others,
-    each with its own terms and the providers that share and suit.
-    """
-
-    terms: _Terms
-    helped: Sequence[tuple[_Offer, _Terms, Sequence[Provider]]]
+    def members(self, tree: Tree) -> Sequence[Provider] | None:
+        """Return the members of a tree that suit the want; None if nothing may."""
+        if not rules.meets(tree.root, self._of_anchor):
+            return None
+        is_member = self._of_tree and rules.meets(tree.root, self._of_tree)
+        return rules.select(tree.members, self._rest if is_member else self.constraints)
 
 
 class Anchors:
@@ -375,28 +307,29 @@ class Anchors:
         self._search = search
         self._sharing = frozenset(snapshot.sharing)
         self._want_of_slot = [slot.want for slot in search.plan.slots]
-        # By the aggregates through which others share with the tree.
-        self._alone: dict[frozenset[str], _Alone] = {}
         # What constrains several picks: rules, and bits that they have together.
         self._is_free = not rules.pick_rules(search.plan, 0)
         self._bits = search.plan.bound - 1
         self._may_repeat = distinct and bool(self._sharing)
-        self._is_plain = self._is_free and not (self._bits or self._sharing)
+        self._is_plain = self._is_free and not self._sharing
         self._met: set[tuple[frozenset[Provider], ...]] = set()
 
     # Often, nothing needs these: trees of one provider are answers as they are.
     @functools.cached_property
     def _offers(self) -> Sequence[_Offer]:
-        wants = self._search.plan.wants
-        return [_Offer.of(number, want) for number, want in enumerate(wants)]
+        return [_Offer(want) for want in self._search.plan.wants]
 
     @functools.cached_property
     def _attached(self) -> Callable[[int, frozenset[str]], Sequence[Provider]]:
         return _attached_that_suit(self._snapshot, self._offers)
 
     @functools.cached_property
-    def _is_met_alone(self) -> Callable[[Provider], bool]:
-        return self._alone_at(NO_AGGREGATES).terms.are_met_by
+    def _of_alone(self) -> Sequence[Constraint]:
+        """What a provider must meet to serve all slots by itself."""
+        plan = self._search.plan
+        constraints = [each for want in plan.wants for each in want.constraints]
+        constraints += [TraitRequired(None, tuple(each)) for each in plan.spread_traits]
+        return list(dict.fromkeys(constraints))
 
     def in_order(self) -> Iterator[Anchor | Picks]:
         """Yield the anchors that may have answers, or the only answer of one."""
@@ -440,7 +373,7 @@ class Anchors:
         """Return the same, without an iterator for what is known at once."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.
-            is_met = self._is_met_alone(tree.root)
+            is_met = rules.meets(tree.root, self._of_alone)
             return tree.members * len(self._want_of_slot) if is_met else None
         domains = self._domains(tree)
         if domains is None:
@@ -461,58 +394,18 @@ class Anchors:
 
     def _domains(self, tree: Tree) -> list[Sequence[Provider]] | None:
         """Return the providers for each slot; None if a slot has none."""
-        if len(tree.members) == 1:
-            return self._domains_alone(tree)
         by_want = []
-        for offer in self._offers:
-            if not rules.meets(tree.root, offer.of_anchor):
-                return None
+        for number, offer in enumerate(self._offers):
             domain = offer.members(tree)
+            if domain is None:
+                return None
             if self._sharing:
-                domain = _with_attached(
-                    domain, self._attached(offer.number, tree.aggregates), tree
-                )
+                attached = self._attached(number, tree.aggregates)
+                domain = _with_attached(domain, attached, tree)
             if not domain:
                 return None
             by_want.append(domain)
         return [by_want[number] for number in self._want_of_slot]
-
-    def _domains_alone(self, tree: Tree) -> list[Sequence[Provider]] | None:
-        """Return the same for a tree of one provider."""
-        alone = self._alone_at(tree.aggregates if self._sharing else NO_AGGREGATES)
-        members, root = tree.members, tree.root
-        if not alone.terms.are_met_by(root):
-            return None
-        if not alone.helped:
-            return [members] * len(self._want_of_slot)
-        by_want: list[Sequence[Provider]] = [members] * len(self._offers)
-        for offer, terms, attached in alone.helped:
-            if not rules.meets(root, offer.of_anchor):
-                return None
-            # It can be among these only if it shares.
-            domain = _with_attached((), attached, tree) if root.shares else attached
-            if terms.are_met_by(root):
-                domain = (root, *domain)
-            if not domain:
-                return None
-            by_want[offer.number] = domain
-        return [by_want[number] for number in self._want_of_slot]
-
-    def _alone_at(self, aggregates: frozenset[str]) -> _Alone:
-        alone = self._alone.get(aggregates)
-        if alone is None:
-            alone = self._alone[aggregates] = self._find_alone(aggregates)
-        return alone
-
-    def _find_alone(self, aggregates: frozenset[str]) -> _Alone:
-        """Return what a tree of one provider in some aggregates must meet by itself."""
-        attached = [
-            (offer, self._attached(offer.number, aggregates)) for offer in self._offers
-        ]
-        return _Alone(
-            _Terms(offer for offer, others in attached if not others),
-            [(offer, _Terms([offer]), others) for offer, others in attached if others],
-        )
 
     def _wanted(self, domains: Domains) -> int:
         """Return the bits that the picks must have together and may lack."""
@@ -575,7 +468,7 @@ def _attached_that_suit(
 
     @functools.cache
     def suits(number: int, provider: Provider) -> bool:
-        return rules.meets(provider, offers[number].want.constraints)
+        return rules.meets(provider, offers[number].constraints)
 
     @functools.cache
     def attached(number: int, aggregates: frozenset[str]) -> list[Provider]:
