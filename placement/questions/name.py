@@ -7,7 +7,7 @@ from placement import errors
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
 from placement.model.request import Request
-from placement.model.resource_class import UNKNOWN_ASKED, UNKNOWN_CLASS
+from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED, UNKNOWN_TRAIT
 from placement.model.tree import Snapshot
@@ -68,7 +68,8 @@ def check_all(request: Request, vocabulary: Vocabulary) -> None:
     """
     for group in request.groups:
         refuse_unknown(group.resources, vocabulary.class_ids, UNKNOWN_ASKED)
-    check_traits(mentioned(request)[1], vocabulary)
+    _, traits = mentioned(request)
+    refuse_unknown(traits, vocabulary.trait_ids, UNKNOWN_TRAIT)
 
 
 def check_filters(filters: ProviderFilters, vocabulary: Vocabulary) -> None:
@@ -79,22 +80,6 @@ def check_filters(filters: ProviderFilters, vocabulary: Vocabulary) -> None:
     traits = filters.forbidden_traits.union(*filters.traits)
     refuse_unknown(filters.resources, vocabulary.class_ids, UNKNOWN_ASKED)
     refuse_unknown(traits, vocabulary.trait_ids, UNKNOWN_REQUIRED)
-
-
-def check_classes(names: Iterable[str], vocabulary: Vocabulary) -> None:
-    """Refuse a resource class that does not exist.
-
-    :raises BadRequest: with the nearest name that exists
-    """
-    refuse_unknown(names, vocabulary.class_ids, UNKNOWN_CLASS)
-
-
-def check_traits(names: Iterable[str], vocabulary: Vocabulary) -> None:
-    """Refuse a trait that does not exist.
-
-    :raises BadRequest: with the nearest name that exists
-    """
-    refuse_unknown(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
 
 
 def refuse(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
@@ -113,9 +98,9 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], complaint: str) -
     :param complaint: what to say of a name
     :raises BadRequest: about the first of them, with the nearest that is known
     """
-    unknown = sorted(set(names).difference(known))
+    unknown = set(names).difference(known)
     if unknown:
-        raise errors.BadRequest(complain(unknown[0], known, complaint))
+        raise errors.BadRequest(complain(min(unknown), known, complaint))
 
 
 def complain(unknown: str, known: Iterable[str], complaint: str) -> str:

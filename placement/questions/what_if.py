@@ -8,9 +8,11 @@ from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage, complain
+from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import UNKNOWN_PROVIDER
+from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Provider, Tree
-from placement.questions.name import check_classes, check_traits
+from placement.questions.name import refuse_unknown
 
 # What would no longer be used: amounts by UUID of the provider and class.
 Freed: TypeAlias = Mapping[tuple[str, str], int]
@@ -83,8 +85,9 @@ def _check_names(forest: Forest, world: World) -> None:
         if trees[uuid].root.uuid != uuid:
             raise errors.BadRequest(f"Resource provider {uuid} is not a root.")
     for change in world.providers.values():
-        check_classes(change.inventories, words)
-        check_traits(change.traits.add | change.traits.remove, words)
+        refuse_unknown(change.inventories, words.class_ids, UNKNOWN_CLASS)
+        traits = change.traits.add | change.traits.remove
+        refuse_unknown(traits, words.trait_ids, UNKNOWN_TRAIT)
 
 
 def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> Tree:

@@ -33,9 +33,7 @@ LARGER = {
     "placement/placing/placing.py:load": 17,
 }
 # Names that two public classes of one package have still.
-NAMESAKES = {
-    "placement": {"Packing"},
-}
+NAMESAKES: dict[str, set[str]] = {}
 
 _BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.Assert)
 _DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placement import errors
 from placement.forest.forest import Forest
+from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Tree
 from placement.questions import name
 from placement.questions.placing import overlay, packing
@@ -52,12 +54,12 @@ def check_names(forest: Forest, wish: Wish) -> None:
     """
     words = forest.vocabulary
     name.check_all(wish.request, words)
-    for quality, check in (
-        (Quality.TRAIT, name.check_traits),
-        (Quality.FREE, name.check_classes),
+    for quality, known, complaint in (
+        (Quality.TRAIT, words.trait_ids, UNKNOWN_TRAIT),
+        (Quality.FREE, words.class_ids, UNKNOWN_CLASS),
     ):
         names = [each.name for each in wish.prefer if each.quality is quality]
-        check(names, words)
+        name.refuse_unknown(names, known, complaint)
     for domains in (wish.spread and wish.spread.domains, wish.together):
         for uuid in (domains and domains.aggregates) or ():
             if not any(uuid in block.aggregates for block in forest.blocks):
@@ -256,14 +258,14 @@ class _Asked:
         for kind, pool in pools.items():
             pool[:] = [each for each in pool if domains_of(each.host, domains) == kind]
         rooms = {kind: len(pool) for kind, pool in pools.items()}
-        packed = packing.pack(rooms, occupied.left(), wanted)
+        numbers, is_exact = packing.pack(rooms, occupied.left(), wanted)
         choices = [
             choice
-            for kind, number in packed.numbers.items()
+            for kind, number in numbers.items()
             for choice in pools[kind][:number]
         ]
         chosen = _chosen(fillings, choices[:wanted], wanted)
-        is_known = packed.is_exact or len(choices) >= wanted
+        is_known = is_exact or len(choices) >= wanted
         return dataclasses.replace(
             chosen,
             exact=chosen.exact and is_known,

@@ -6,7 +6,6 @@ as large as is needed. A kind in one domain takes what the others leave, so the 
 branches over the kinds in several domains, the largest number first.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -17,31 +16,22 @@ Kind: TypeAlias = tuple[str, ...]
 BUDGET = 50_000
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Packing:
-    """A number of consumers for each kind of host.
-
-    ``is_exact`` says that no other numbers have a larger sum, or that it is enough.
-    """
-
-    numbers: Mapping[Kind, int]
-    is_exact: bool
-
-
 def pack(
     rooms: Mapping[Kind, int],
     left: Mapping[str, int],
     wanted: int,
     budget: int = BUDGET,
-) -> Packing:
+) -> tuple[Mapping[Kind, int], bool]:
     """Return how many consumers each kind of host takes, as many as are wanted if so.
+
+    The second part says whether no other numbers have a larger sum, or it is enough.
 
     :param rooms: for how many consumers the hosts of a kind have room
     :param left: how many consumers each domain may still take
     """
     search = _Search(rooms, dict(left), wanted, budget)
     search.branch(0, 0)
-    return Packing(search.best, search.budget > 0 or search.most >= wanted)
+    return search.best, search.budget > 0 or search.most >= wanted
 
 
 class _Search:

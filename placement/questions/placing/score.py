@@ -21,26 +21,13 @@ def _is_host(tree: Tree, name: str, taken: Amounts) -> float:
 
 def _free(tree: Tree, name: str, taken: Amounts) -> float:
     """Return the free part of the capacity of a class; 0 if there is none."""
-    capacity, free, amount = _room(tree, name, taken)
-    return _part(free - amount, capacity)
-
-
-def _room(tree: Tree, name: str, taken: Amounts) -> tuple[int, int, int]:
-    """Return the capacity of a class, what is free of it, and what is to be taken."""
-    capacity = free = amount = 0
+    capacity = free = 0
     for member in tree.members:
         inventory = member.inventories.get(name)
         if inventory:
             capacity += inventory.capacity
-            free += inventory.free
-            amount += taken.get(member.uuid, {}).get(name, 0)
-    return capacity, free, amount
-
-
-def _part(free: int, capacity: int) -> float:
-    if capacity <= 0:
-        return 0.0
-    return min(max(free / capacity, 0.0), 1.0)
+            free += inventory.free - taken.get(member.uuid, {}).get(name, 0)
+    return min(max(free / capacity, 0.0), 1.0) if capacity > 0 else 0.0
 
 
 VALUES: Mapping[Quality, Callable[[Tree, str, Amounts], float]] = {
@@ -74,19 +61,11 @@ class Score:
 
         :param taken: what each of them takes
         """
-        fixed, rooms = 0.0, []
-        for weight, value, name in self._parts:
-            if value is _free:
-                rooms.append((weight, *_room(tree, name, taken)))
-            else:
-                fixed += weight * value(tree, name, taken)
-        return [
-            sum(
-                [
-                    weight * _part(free - number * amount, capacity)
-                    for weight, capacity, free, amount in rooms
-                ],
-                fixed,
-            )
-            for number in range(1, times + 1)
-        ]
+        return [self.of(tree, _times(taken, number)) for number in range(1, times + 1)]
+
+
+def _times(amounts: Amounts, number: int) -> Amounts:
+    return {
+        uuid: {name: number * amount for name, amount in each.items()}
+        for uuid, each in amounts.items()
+    }
