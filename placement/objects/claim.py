@@ -69,26 +69,16 @@ def check_room(
     :raises Conflict: an amount does not fit; it names the first such
     """
     _check_inventories(claims, inventories)
-    left = {
-        place: inventory.with_more(-freed.get(place, 0))
-        for place, inventory in inventories.items()
-    }
-    for claim in claims:
-        for uuid, amounts in claim.amounts.items():
-            for name, amount in amounts.items():
-                place = uuid, name
-                if place not in left:
-                    raise _no_inventory([name], [uuid])
-                _check_amount(place, amount, left[place], inventories[place].used)
-                left[place] = left[place].with_more(amount)
+    for _, fault in list_refused(claims, inventories, freed):
+        raise fault
 
 
 def list_refused(
     claims: Iterable[Claim],
     inventories: Mapping[Place, InventoryUsage],
     freed: Mapping[Place, int],
-) -> list[Claim]:
-    """Return the claims that do not fit.
+) -> list[tuple[Claim, errors.Conflict]]:
+    """Return the claims that do not fit, each with the first fault.
 
     A claim fits given those before it that do. The parameters are those of
     ``check_room``.
@@ -104,14 +94,16 @@ def list_refused(
             for uuid, resources in claim.amounts.items()
             for name, amount in resources.items()
         }
-        if all(
-            place in left and left[place].suits(amount) and left[place].holds(amount)
-            for place, amount in amounts.items()
-        ):
+        try:
+            for place, amount in amounts.items():
+                if place not in left:
+                    raise _no_inventory([place[1]], [place[0]])
+                _check_amount(place, amount, left[place], inventories[place].used)
+        except errors.Conflict as fault:
+            refused.append((claim, fault))
+        else:
             for place, amount in amounts.items():
                 left[place] = left[place].with_more(amount)
-        else:
-            refused.append(claim)
     return refused
 
 

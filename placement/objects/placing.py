@@ -125,7 +125,7 @@ def write(
         )
     refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
     if refused:
-        raise Refused([each.consumer.uuid for each in refused])
+        raise Refused([each.consumer.uuid for each, _ in refused])
     wanted = [each.consumer for each in claims]
     new = consumer.store(tx, wanted, own.consumers, names.owners)
     allocation.write_held(tx, claims, names, own, new)
