@@ -32,7 +32,8 @@ from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.resource_provider import ResourceProvider
 from placement.model.trait import UNKNOWN_TRAIT, is_custom
 from placement.objects import (
-    batch,
+    aggregate,
+    creation,
     declared,
     inventory,
     reparenting,
@@ -200,12 +201,12 @@ def _carry_out(
     )
     entries = [
         *inventory.replace_of_many(tx, inventories),
-        *batch.set_traits(tx, traits),
-        *batch.set_aggregates(tx, aggregates),
+        *trait.replace_of_many(tx, traits),
+        *aggregate.replace_of_many(tx, aggregates),
     ]
     changed = [there[goal.uuid] for goal in goals if goal.provider and goal.has_parts]
     resource_provider.record_change(tx, changed, entries, bump=True)
-    batch.delete_providers(tx, gone)
+    creation.delete_many(tx, gone)
     remembered: dict[declared.Key, Declared] = {}
     for each in plans:
         remembered.update(each.declared)
@@ -224,16 +225,16 @@ def _place(
     """
     renamed = [goal for goal in goals if goal.is_renamed]
     new = [
-        batch.New(goal.uuid, goal.name, goal.parent_uuid)
+        creation.New(goal.uuid, goal.name, goal.parent_uuid)
         for goal in goals
         if goal.provider is None
     ]
     names = {goal.name for goal in renamed} | {each.name for each in new}
     holders = (*gone, *(locked[goal.uuid] for goal in renamed))
-    resource_provider.vacate(tx, [each for each in holders if each.name in names])
-    there = batch.create_providers(tx, new, locked)
+    creation.vacate(tx, [each for each in holders if each.name in names])
+    there = creation.create_many(tx, new, locked)
     for goal in renamed:
-        resource_provider.rename(tx, locked[goal.uuid], goal.name)
+        creation.rename(tx, locked[goal.uuid], goal.name)
     moved = [goal for goal in goals if goal.is_moved]
     for goal in moved:
         reparenting.move(

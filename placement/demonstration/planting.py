@@ -13,6 +13,7 @@ from placement.db import models
 from placement.demonstration import cloud
 from placement.objects import (
     clock,
+    creation,
     declared,
     lease,
     resource_class,
@@ -176,7 +177,7 @@ def remove(tx: Transaction, report: Progress = progress.SILENT) -> int:
     _remove_allocations(tx, ids, report)
     report.begin("removing resource providers")
     provider = models.ResourceProvider
-    for table in resource_provider.BELONGINGS:
+    for table in creation.BELONGINGS:
         _delete(tx.connection, table.resource_provider_id, ids)
     for chunk in storage.chunks(ids):
         # Some databases check foreign keys row by row when they delete several.

@@ -2,7 +2,7 @@
 
 from placement import errors
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
-from placement.objects import clock, reparenting, resource_provider
+from placement.objects import clock, creation, reparenting, resource_provider
 from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.questions import providers
@@ -50,7 +50,7 @@ def create_provider(call: Call[None], tx: Transaction) -> Reply:
             raise errors.BadRequest("name is required")
         if parent_uuid == uuid:
             raise errors.BadRequest("parent provider UUID cannot be same as UUID")
-        created = resource_provider.create(tx, uuid, name, parent_uuid)
+        created = creation.create(tx, uuid, name, parent_uuid)
     except errors.BadRequest as exc:
         raise errors.BadRequest(
             f'Unable to create resource provider "{name}", {uuid}: {exc}'
@@ -82,7 +82,7 @@ def update_provider(
             ) from exc
     else:
         provider = resource_provider.lock(tx, named)
-    resource_provider.rename(tx, provider, call.body["name"])
+    creation.rename(tx, provider, call.body["name"])
     updated = resource_provider.get_by_uuid(tx.connection, provider.uuid)
     return Reply(updated, modified=clock.newest([updated.modified]))
 
@@ -99,5 +99,5 @@ def delete_provider(call: Call[None], tx: Transaction) -> Reply:
         call.load(tx.connection),
         missing=resource_provider.UNKNOWN_FOR_DELETE,
     )
-    resource_provider.delete(tx, provider)
+    creation.delete(tx, provider)
     return Reply()

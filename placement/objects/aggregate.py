@@ -1,6 +1,6 @@
 """Aggregates: sets of resource providers, nothing but a UUID each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,8 +8,10 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.model import entry
+from placement.model.entry import Entry
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_match, generation, resource_provider
+from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -47,22 +49,23 @@ def replace_all(
     :raises Conflict: the database considers one equal to another spelling of its UUID
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    change = association.replace(
-        tx,
-        provider.id,
-        models.ResourceProviderAggregate.aggregate_id,
-        models.Aggregate.uuid,
-        ensure(tx, uuids),
-    )
-    entries = entry.of_members(
-        entry.AGGREGATES_CHANGED,
-        provider.uuid,
-        provider.root_uuid,
-        change.added,
-        change.removed,
-    )
+    entries = replace_of_many(tx, {provider: uuids})
     resource_provider.record_change(tx, [provider], entries, bump=bump)
     return generation.of(provider) + bump
+
+
+def replace_of_many(
+    tx: Transaction, wanted: Mapping[KnownProvider, Collection[str]]
+) -> list[Entry]:
+    """Make these the aggregates of providers, without changing their generations.
+
+    The entries for the journal are returned, for the caller to record.
+
+    :raises Conflict: the database considers one equal to another spelling of its UUID
+    """
+    ids = ensure(tx, sorted(set().union(*wanted.values())))
+    member, name = models.ResourceProviderAggregate.aggregate_id, models.Aggregate.uuid
+    return association.replace(tx, entry.AGGREGATES_CHANGED, member, name, wanted, ids)
 
 
 def ensure(tx: Transaction, uuids: Sequence[str]) -> dict[str, int]:

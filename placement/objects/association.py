@@ -1,49 +1,81 @@
-"""What a provider is associated with: traits and aggregates."""
+"""What providers are associated with: traits and aggregates."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from placement.model import entry
+from placement.model.entry import Entry
+from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class AssociationChange:
-    """What was associated with a provider, and what was not any more, by name."""
-
-    added: Sequence[str]
-    removed: Sequence[str]
-
-    def __bool__(self) -> bool:
-        """Return whether anything changed."""
-        return bool(self.added or self.removed)
-
-
 def replace(
     tx: Transaction,
-    provider_id: int,
+    kind: str,
     member: orm.InstrumentedAttribute[int],
-    name: orm.InstrumentedAttribute[str] | orm.InstrumentedAttribute[str | None],
-    wanted: Mapping[str, int],
-) -> AssociationChange:
-    """Associate a provider with these and no others; return what changed.
+    name: orm.InstrumentedAttribute[Any],
+    wanted: Mapping[KnownProvider, Collection[str]],
+    ids: Mapping[str, int],
+) -> list[Entry]:
+    """Associate providers with these and no others; return the entries for the journal.
 
+    :param kind: the type of the entries
     :param member: the column with the id of the associated thing
     :param name: the column of the thing itself that has its name
-    :param wanted: the ids by name
+    :param wanted: names of things
+    :param ids: the ids of the things, by name
     """
-    row, thing = member.class_, name.class_
-    mine = row.resource_provider_id == provider_id
-    query = sa.select(member, name).outerjoin(thing, thing.id == member).where(mine)
-    known = {key: text or "" for key, text in tx.execute(query)}
-    names = {key: text for text, key in wanted.items()}
-    gone, new = sorted(known.keys() - names.keys()), sorted(names.keys() - known.keys())
-    for chunk in storage.chunks(gone):
-        tx.execute(sa.delete(row).where(mine, member.in_(chunk)))
-    rows = [{"resource_provider_id": provider_id, member.key: key} for key in new]
+    stored = _load(tx.connection, member, name, [each.id for each in wanted])
+    gone: list[tuple[int, int]] = []
+    new: list[tuple[int, int]] = []
+    entries: list[Entry] = []
+    for provider, names in wanted.items():
+        before, after = stored[provider.id], {ids[text]: text for text in names}
+        removed, added = before.keys() - after.keys(), after.keys() - before.keys()
+        gone += [(provider.id, key) for key in removed]
+        new += [(provider.id, key) for key in added]
+        changes = [after[key] for key in added], [before[key] for key in removed]
+        entries += entry.of_members(kind, provider.uuid, provider.root_uuid, *changes)
+    _remove(tx, member, gone)
+    rows = [
+        {"resource_provider_id": owner, member.key: key} for owner, key in sorted(new)
+    ]
     if rows:
-        tx.execute(sa.insert(row), rows)
-    return AssociationChange([names[key] for key in new], [known[key] for key in gone])
+        tx.execute(sa.insert(member.class_), rows)
+    return entries
+
+
+def _load(
+    connection: sa.Connection,
+    member: orm.InstrumentedAttribute[int],
+    name: orm.InstrumentedAttribute[Any],
+    provider_ids: Iterable[int],
+) -> Mapping[int, dict[int, str]]:
+    """Return the names of things, by the id of their provider and by their own."""
+    row, thing = member.class_, name.class_
+    stored: defaultdict[int, dict[int, str]] = defaultdict(dict)
+    for chunk in storage.chunks(provider_ids):
+        query = sa.select(row.resource_provider_id, member, name)
+        query = query.outerjoin(thing, thing.id == member)
+        query = query.where(row.resource_provider_id.in_(chunk))
+        for owner, key, text in connection.execute(query):
+            stored[owner][key] = text or ""
+    return stored
+
+
+def _remove(
+    tx: Transaction,
+    member: orm.InstrumentedAttribute[int],
+    pairs: Iterable[tuple[int, int]],
+) -> None:
+    row = member.class_
+    for chunk in storage.chunks(sorted(pairs)):
+        # MariaDB uses an index for the first condition only.
+        these = row.resource_provider_id.in_(sorted({owner for owner, _ in chunk}))
+        both = sa.tuple_(row.resource_provider_id, member).in_(chunk)
+        tx.execute(sa.delete(row).where(these, both))

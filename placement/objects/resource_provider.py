@@ -1,6 +1,5 @@
 """Resource providers: what has resources, and how they form trees."""
 
-import dataclasses
 import datetime
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -10,10 +9,9 @@ from sqlalchemy import orm
 
 from placement import errors
 from placement.db import models
-from placement.model import entry
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
-from placement.objects import declared, exact_match, generation
+from placement.objects import exact_match, generation
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -27,14 +25,6 @@ RACE = (
     "Please retry your update"
 )
 NO_PARENT = "parent provider UUID does not exist."
-# With its UUID, the name of a provider whose name another one gets, until this commits.
-VACATED = "placement: vacated by "
-
-BELONGINGS = (
-    models.Inventory,
-    models.ResourceProviderAggregate,
-    models.ResourceProviderTrait,
-)
 
 
 class Locked(NamedTuple):
@@ -256,55 +246,6 @@ def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
     return providers
 
 
-def create(
-    tx: Transaction, uuid: str, name: str, parent_uuid: str | None
-) -> ResourceProvider:
-    """Create a provider: a root, or a child of another one.
-
-    :raises BadRequest: the parent does not exist
-    :raises DuplicateName: the UUID or the name is taken
-    """
-    parent = None
-    if parent_uuid is not None:
-        parent = lock_by_uuids(tx, [parent_uuid]).get(parent_uuid)
-        if parent is None:
-            raise errors.BadRequest(NO_PARENT)
-    _check_is_new(tx.connection, uuid, name)
-    _insert(tx, uuid, name, parent)
-    created = get_by_uuid(tx.connection, uuid)
-    entries = [entry.of_provider(uuid, None, node_of(created))]
-    record_change(tx, [created], entries, bump=False)
-    return created
-
-
-def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
-    row = models.ResourceProvider
-    # The database decides what is equal: its unique keys are what matters.
-    query = sa.select(row.uuid).where((row.uuid == uuid) | (row.name == name))
-    taken = set(connection.execute(query).scalars())
-    if uuid in taken:
-        raise errors.DuplicateName(
-            f"Conflicting resource provider uuid: {uuid} already exists."
-        )
-    if taken:
-        raise errors.DuplicateName(
-            f"Conflicting resource provider name: {name} already exists."
-        )
-
-
-def _insert(tx: Transaction, uuid: str, name: str, parent: Locked | None) -> None:
-    row = models.ResourceProvider
-    values: dict[str, Any] = {"uuid": uuid, "name": name, "generation": 0}
-    if parent:
-        values["parent_provider_id"] = parent.id
-        values["root_provider_id"] = parent.root_id
-    result = tx.execute(sa.insert(row), values)
-    if not parent:
-        key: Any = result.inserted_primary_key
-        update = sa.update(row).where(row.id == key.id)
-        tx.execute(update.values(root_provider_id=key.id))
-
-
 def list_places(
     connection: sa.Connection, names: Iterable[str], uuids: Iterable[str]
 ) -> list[Place]:
@@ -320,72 +261,6 @@ def list_places(
         for chunk in storage.chunks(sorted(filter(exact_match.is_searchable, texts)))
         for values in connection.execute(query.where(column.in_(chunk)))
     ]
-
-
-def vacate(tx: Transaction, providers: Iterable[ResourceProvider]) -> None:
-    """Take the names of providers that are about to be renamed or deleted.
-
-    Their names may then be given to others in the same transaction.
-    """
-    row = models.ResourceProvider
-    for provider in providers:
-        update = sa.update(row).where(row.id == provider.id)
-        tx.execute(update.values(name=f"{VACATED}{provider.uuid}"))
-
-
-def rename(tx: Transaction, provider: ResourceProvider, name: str) -> None:
-    """Give a provider another name.
-
-    :raises DuplicateName: another provider has it
-    """
-    if name == provider.name:
-        return
-    row = models.ResourceProvider
-    taken = sa.select(row.id).where(row.name == name).where(row.id != provider.id)
-    if tx.execute(taken).first():
-        raise errors.DuplicateName(
-            f"Conflicting resource provider {name} already exists."
-        )
-    update = sa.update(row).where(row.id == provider.id).values(name=name)
-    tx.execute(update)
-    before = node_of(provider)
-    after = dataclasses.replace(before, name=name)
-    entries = [entry.of_provider(provider.uuid, before, after)]
-    record_change(tx, [provider], entries, bump=False)
-
-
-def delete(tx: Transaction, provider: ResourceProvider) -> None:
-    """Delete a provider and everything that belongs to it.
-
-    :raises CannotDeleteParent: it has children
-    :raises ProviderInUse: it has allocations
-    """
-    row = models.ResourceProvider
-    children = sa.select(row.id).where(row.parent_provider_id == provider.id)
-    if tx.execute(children.limit(1)).first():
-        raise errors.CannotDeleteParent(
-            f"Unable to delete parent resource provider {provider.uuid}: "
-            "It has child resource providers."
-        )
-    taken = sa.select(models.Allocation.id).where(
-        models.Allocation.resource_provider_id == provider.id
-    )
-    if tx.execute(taken.limit(1)).first():
-        raise errors.ProviderInUse(
-            f"Unable to delete resource provider {provider.uuid}: "
-            "Resource provider has allocations."
-        )
-    for belonging in BELONGINGS:
-        tx.execute(
-            sa.delete(belonging).where(belonging.resource_provider_id == provider.id)
-        )
-    # MySQL does not delete a row that refers to itself.
-    here = row.id == provider.id
-    tx.execute(sa.update(row).where(here).values(root_provider_id=None))
-    tx.execute(sa.delete(row).where(here))
-    declared.forget(tx, [provider.uuid])
-    entries = [entry.of_provider(provider.uuid, node_of(provider), None)]
-    record_change(tx, [provider], entries, bump=False)
 
 
 def node_of(provider: ResourceProvider) -> Node:

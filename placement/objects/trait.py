@@ -1,6 +1,6 @@
 """Traits: the qualities of resource providers."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from placement.model.trait import (
     TraitFilters,
 )
 from placement.objects import association, exact_match, generation, resource_provider
+from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -149,19 +150,28 @@ def replace_all(
     unknown = [name for name in dict.fromkeys(names) if name not in ids]
     if unknown:
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
-    change = association.replace(
-        tx,
-        provider.id,
-        models.ResourceProviderTrait.trait_id,
-        models.Trait.name,
-        ids,
-    )
-    entries = entry.of_members(
-        entry.TRAITS_CHANGED,
-        provider.uuid,
-        provider.root_uuid,
-        change.added,
-        change.removed,
-    )
-    resource_provider.record_change(tx, [provider], entries, bump=bool(change))
-    return generation.of(provider) + bool(change)
+    entries = _associate(tx, {provider: names}, ids)
+    resource_provider.record_change(tx, [provider], entries, bump=bool(entries))
+    return generation.of(provider) + bool(entries)
+
+
+def replace_of_many(
+    tx: Transaction, wanted: Mapping[KnownProvider, Collection[str]]
+) -> list[Entry]:
+    """Make these the traits of providers, without changing their generations.
+
+    Custom traits that are new are created. The entries for the journal are returned,
+    for the caller to record.
+
+    :raises BadRequest: there is no such trait
+    """
+    return _associate(tx, wanted, ensure(tx, set().union(*wanted.values())))
+
+
+def _associate(
+    tx: Transaction,
+    wanted: Mapping[KnownProvider, Collection[str]],
+    ids: Mapping[str, int],
+) -> list[Entry]:
+    member, name = models.ResourceProviderTrait.trait_id, models.Trait.name
+    return association.replace(tx, entry.TRAITS_CHANGED, member, name, wanted, ids)

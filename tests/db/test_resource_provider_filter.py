@@ -10,7 +10,7 @@ import pytest
 from placement.forest import loading
 from placement.model.inventory import Inventory
 from placement.model.resource_provider import ProviderFilters
-from placement.objects import resource_provider
+from placement.objects import creation
 from placement.objects.ledger import Ledger
 from placement.questions import providers
 from placement_foundation.database.storage import Database
@@ -252,9 +252,7 @@ def test_about_as_many_as_an_address_can_hold(
 @pytest.mark.skipif(KIND == "postgresql", reason="it cannot store such a name")
 def test_a_name_with_a_nul_is_found_in_memory_or_not(database: Database) -> None:
     name = "x\0y"
-    Ledger(database).write(
-        lambda tx: resource_provider.create(tx, new_uuid(), name, None)
-    )
+    Ledger(database).write(lambda tx: creation.create(tx, new_uuid(), name, None))
     filters = ProviderFilters(name=name)
     forest = database.read(
         lambda connection: loading.load(connection, providers.part_of(filters))
