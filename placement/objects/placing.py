@@ -6,19 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement import errors
-from placement.model.allocation import Claim, Place, provider_uuids
+from placement.model.allocation import Claim, provider_uuids
 from placement.model.entry import Ownership
-from placement.model.inventory import InventoryUsage
-from placement.model.tree import Provider
 from placement.objects import (
     aggregate,
     allocation,
     claim,
     consumer,
-    generation,
     lease,
 )
-from placement.objects.allocation import ClaimNames, Held
+from placement.objects.allocation import Held
 from placement.objects.transaction import Transaction
 
 
@@ -52,19 +49,6 @@ class Standing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Known:
-    """What was read of the names in claims, and of their providers, by UUID.
-
-    Whatever adds to what is used of a provider, or changes its inventories, gives it
-    a new generation. So what is known of one that has the same generation when it is
-    locked is still right, or a consumer has gone since, and there is more room.
-    """
-
-    names: ClaimNames
-    providers: Mapping[str, Provider]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Written:
     """The generations of consumers by UUID, and when their leases end, if they do."""
 
@@ -85,30 +69,23 @@ def write(
     claims: Collection[Claim],
     ground: Ground,
     lease_seconds: int | None,
-    known: Known | None = None,
 ) -> Written:
     """Write all claims.
 
-    :param known: what is known already; None to read it
     :raises Refused: there is no longer room for each of them
     :raises NoLeases: a lease is wanted, and there is no table for it
     :raises Conflict: the database considers two different names equal
     """
     if lease_seconds is not None:
         lease.check_kept(tx.connection)
-    if tx.dialect == "sqlite":
-        # It gives the ids of deleted rows to new ones.
-        known = None
-    names = known.names if known else allocation.look_up(tx.connection, claims)
-    ids = {uuid: each.id for uuid, each in known.providers.items()} if known else {}
+    names = allocation.look_up(tx.connection, claims)
     placed = {each.consumer.uuid for each in claims}
     others = {*ground.consumers, *ground.beside} - placed
     held = allocation.hold(
         tx,
-        # What is known may be about consumers of other requests, too.
-        others | (names.consumers & placed),
+        others | names.consumers,
         provider_uuids(claims),
-        ids={**names.provider_ids, **ids},
+        ids=names.provider_ids,
         bump=True,
         beside=ground.locked_roots,
     )
@@ -118,11 +95,9 @@ def write(
     own = dataclasses.replace(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
-    inventories = _known_inventories(known, held)
-    if inventories is None:
-        inventories = claim.load_inventories(
-            tx.connection, own.providers.values(), names.class_ids
-        )
+    inventories = claim.load_inventories(
+        tx.connection, own.providers.values(), names.class_ids
+    )
     refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
     if refused:
         raise Refused([each.consumer.uuid for each, _ in refused])
@@ -135,24 +110,6 @@ def write(
         consumers = {key: uuid for uuid, key in ids.items()}
         end = lease.replace(tx, consumers, lease_seconds)
     return Written({uuid: _next(own, uuid) for uuid in placed}, end)
-
-
-def _known_inventories(
-    known: Known | None, held: Held
-) -> dict[Place, InventoryUsage] | None:
-    """Return the known inventories of locked providers; None if some have changed."""
-    if known is None:
-        return None
-    inventories: dict[Place, InventoryUsage] = {}
-    for uuid, provider in known.providers.items():
-        locked = held.providers.get(uuid)
-        before = (provider.id, generation.of(provider) + held.bumped)
-        if locked is None or (locked.id, generation.of(locked)) != before:
-            return None
-        inventories.update(
-            ((uuid, name), each) for name, each in provider.inventories.items()
-        )
-    return inventories
 
 
 def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:

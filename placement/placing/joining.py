@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from placement import errors, measure
+from placement.objects import placing as stored
 from placement.objects.ledger import Ledger
-from placement.objects.placing import Ground
+from placement.objects.placing import Ground, Written
+from placement.objects.transaction import Transaction
 from placement.operation import Context
 from placement.placing import placing
 from placement.placing.placing import Placing, Scene
@@ -117,7 +119,12 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
     # The journal says of each change which request made it.
     origins = {uuid: each.asked.ledger.origin for each in parts for uuid in each.placed}
     ground = Ground(consumers, (), {}, frozenset(), frozenset())
-    written = placing.write(ledger, scene, claims, ground, origins=origins, attempts=1)
+
+    def write(tx: Transaction) -> Written:
+        tx.origins = origins
+        return stored.write(tx, claims, ground, None)
+
+    written = ledger.write(write, attempts=1)
     done = {
         each.asked: each.asked.told(scene, each.chosen, each.placed, written)
         for each in parts

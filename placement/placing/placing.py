@@ -7,22 +7,20 @@ if everything is still as it was and fits.
 import contextlib
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from placement import errors
-from placement.forest import cache
+from placement.forest import cache, loading
 from placement.forest.forest import Forest
-from placement.model.allocation import Allocation, Claim, provider_uuids
+from placement.model.allocation import Allocation, Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.entry import Ownership
 from placement.objects import allocation, lease
 from placement.objects import placing as stored
-from placement.objects.allocation import ClaimNames
 from placement.objects.ledger import Ledger
-from placement.objects.placing import Ground, Known, Refused, Standing, Written
-from placement.objects.transaction import Transaction
+from placement.objects.placing import Ground, Refused, Standing, Written
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
@@ -34,7 +32,6 @@ from placement.questions.placing.domain import domains_of
 from placement.questions.placing.filling import Choice
 from placement.questions.placing.order import Order, Placement, Placements
 from placement_foundation.database import storage
-from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry
 
 # How long an explanation of why nothing fits may take, in seconds.
@@ -49,13 +46,11 @@ TAKEN = (
 class Scene:
     """The cloud at one moment, and what consumers of some requests have by then.
 
-    ``names`` are those of the requests. ``existing`` has the allocations of their
-    consumers, and of those beside them, by UUID; ``ends`` when the leases of their
-    consumers end.
+    ``existing`` has the allocations of their consumers, and of those beside them, by
+    UUID; ``ends`` when the leases of their consumers end.
     """
 
     forest: Forest
-    names: ClaimNames
     existing: Mapping[str, Sequence[Allocation]]
     ends: Mapping[str, int]
 
@@ -113,7 +108,9 @@ class Placing:
         claims, ground = self.claims(placed), self._ground(scene, placed)
         seconds = self.order.lease_seconds
         try:
-            written = write(self.ledger, scene, claims, ground, seconds)
+            written = self.ledger.write(
+                lambda tx: stored.write(tx, claims, ground, seconds)
+            )
         except errors.ConcurrentUpdate as exc:
             self._keep(placed, exc.consumers if isinstance(exc, Refused) else ())
             return None
@@ -290,53 +287,14 @@ def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
     uuids = own.union(*(each.beside for each in placings))
     # Taken first: what it reads decides which moment the transaction sees.
     kept = forest_cache.load(connection) if forest_cache else None
-    names = allocation.load_names(
-        connection,
-        uuids,
-        {name for order in orders for name in order.wish.class_names},
-        [wanted for each in placings for wanted in each.wanted],
-    )
-    existing = allocation.list_by_consumers(connection, uuids & names.consumers)
-    known = sorted(own & existing.keys())
-    ends = stored.load_ends(connection, known) if known else {}
-    if kept is not None:
-        return Scene(kept.forest, names, existing, ends)
-    part = None
-    if not existing and len(orders) == 1 and not orders[0].wish.names_all:
-        part = candidates.part_of(orders[0].wish.request)
-    return Scene(cache.load(connection, None, part), names, existing, ends)
-
-
-def write(
-    ledger: Ledger,
-    scene: Scene,
-    claims: Sequence[Claim],
-    ground: Ground,
-    lease_seconds: int | None = None,
-    *,
-    origins: Mapping[str, Origin] | None = None,
-    attempts: int = storage.ATTEMPTS,
-) -> Written:
-    """Write claims that were chosen in a scene.
-
-    :param origins: where the claims of some consumers come from, by UUID
-    :raises Refused: there is no longer room for each of them
-    """
-    # Only the first attempt may rely on what was read before: the next one comes after
-    # a lost race.
-    known = [_known(scene, claims)]
-
-    def work(tx: Transaction) -> Written:
-        tx.origins = origins or {}
-        first = known.pop() if known else None
-        return stored.write(tx, claims, ground, lease_seconds, first)
-
-    return ledger.write(work, attempts=attempts)
-
-
-def _known(scene: Scene, claims: Iterable[Claim]) -> Known:
-    found = {uuid: scene.forest.provider(uuid) for uuid in provider_uuids(claims)}
-    return Known(scene.names, {uuid: each for uuid, each in found.items() if each})
+    existing = allocation.list_by_consumers(connection, uuids)
+    ends = stored.load_ends(connection, sorted(own & existing.keys()))
+    if kept:
+        return Scene(kept.forest, existing, ends)
+    [order, *others] = orders
+    needs_all = existing or others or order.wish.names_all
+    part = None if needs_all else candidates.part_of(order.wish.request)
+    return Scene(loading.load(connection, part), existing, ends)
 
 
 def _standing(allocations: Sequence[Allocation]) -> Standing:
