@@ -12,7 +12,7 @@ from ruamel.yaml.nodes import Node
 
 from placement_clients.apply import reading, yaml12
 from placement_clients.apply.fault import Fault, Place
-from placement_clients.apply.reading import MOST_IN_RANGE, Document, Text, Tree
+from placement_clients.apply.reading import Document, Text, Tree
 from placement_clients.record import Json
 
 # Of all files together, with their ranges spelled out: 2 GB of memory.
@@ -138,9 +138,6 @@ def _count(tree: Tree) -> int:
 
 def _spell_out(tree: Tree, variables: Mapping[str, str]) -> Iterator[Tree]:
     """Yield the trees that a tree with ranges stands for."""
-    count = math.prod(len(values) for values in tree.ranges.values())
-    if count > MOST_IN_RANGE:
-        raise Fault(tree.place, f"this stands for more than {MOST_IN_RANGE} trees")
     for name in tree.ranges:
         if name in variables:
             raise Fault(name.place, f"the variable {name} is in use already")

@@ -4,10 +4,8 @@ import io
 import json
 import random
 import re
-import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +13,7 @@ import pytest
 
 from placement_clients.apply import applying, cli
 from placement_foundation.database.storage import Database
-from tests import programs, terminal
+from tests import terminal
 from tests.client import Client, new_uuid
 from tests.property import declaring
 from tests.serving import Served, serving, without_ledger
@@ -155,16 +153,6 @@ def test_a_child_that_is_pruned_is_shown(desk: Desk, client: Client) -> None:
     assert fleet(client).keys() == {"compute-1", "compute-2"}
 
 
-def test_an_empty_child_that_is_pruned_is_a_change(desk: Desk, client: Client) -> None:
-    desk.declare("[{name: a, children: [{name: b}]}, {name: c}]", "--yes")
-    status, out, _ = desk.declare("[{name: a}, {name: c}]", *("--yes", "--prune"))
-    assert (status, out) == (
-        cli.NOTHING,
-        "~ a\n    - b\nHosts: 1 changed, 1 unchanged.\n",
-    )
-    assert fleet(client).keys() == {"a", "c"}
-
-
 def test_what_is_left_to_others_is_shown_when_pruning(
     desk: Desk, client: Client
 ) -> None:
@@ -182,20 +170,6 @@ def test_what_is_left_to_others_is_shown_when_pruning(
     assert out == f"~ a\n    - b\n{left}Hosts: 1 changed.\n"
 
 
-def test_a_host_that_is_in_use_is_not_pruned(desk: Desk, client: Client) -> None:
-    desk.declare(FLEET, "--yes")
-    before = fleet(client)
-    uuid = before["compute-2_gpu0"]["uuid"]
-    assert client.claim(new_uuid(), {uuid: {"CUSTOM_GPU": 1}}).status == 204
-    one = FLEET.replace("1..2", "1..1")
-    for options in (["plan"], ["--yes"]):
-        status, out, _ = desk.declare(one, *options, "--prune")
-        assert status == cli.ERROR
-        reason = "1 CUSTOM_GPU of compute-2_gpu0 are in use, so it cannot be removed."
-        assert f"! compute-2: {reason}\n" in out
-    assert fleet(client) == before
-
-
 def test_a_plan_is_coloured_on_a_terminal(desk: Desk) -> None:
     desk.declare(FLEET, "--yes")
     text = FLEET.replace("1..2", "2..3").replace("total: 4", "total: 8")
@@ -205,15 +179,6 @@ def test_a_plan_is_coloured_on_a_terminal(desk: Desk) -> None:
     assert status == cli.SOMETHING
     for colour, line in ((31, "- compute-1"), (33, "~ compute-2"), (32, "+ compute-3")):
         assert f"\x1b[{colour}m{line}" in printed
-
-
-def test_a_plan_has_its_status_without_a_reader(desk: Desk) -> None:
-    desk.file.write_text(FLEET)
-    arguments = ["plan", str(desk.file), "--url", desk.url, "--token", "admin"]
-    program = [str(PROGRAM), *arguments]
-    with programs.without_reader() as pipe:
-        done = subprocess.run(program, stdout=pipe, check=False)
-    assert done.returncode == cli.SOMETHING
 
 
 def test_a_conflict_names_the_other_owner(desk: Desk) -> None:
@@ -451,22 +416,6 @@ def change_between(
     monkeypatch.setattr(cli, "agrees", agrees)
 
 
-def test_what_was_in_use_when_it_was_shown_stays(
-    desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "[{name: a, inventories: {VCPU: 8}}, {name: b}]"
-    desk.declare(text, "--yes")
-    consumer, host = new_uuid(), fleet(client)["a"]["uuid"]
-    assert client.claim(consumer, {host: {"VCPU": 1}}).status == 204
-    gone = partial(client.call, "DELETE", f"/allocations/{consumer}")
-    change_between(desk, monkeypatch, gone)
-    status, out, _ = desk.declare("[{name: b}, {name: c}]", "--prune")
-    assert status == cli.SOMETHING
-    assert "! a: It differs from the plan that was shown: plan it again." in out
-    assert out.endswith("Hosts: 1 created, 1 changed meanwhile, 1 unchanged.\n")
-    assert fleet(client).keys() == {"a", "b", "c"}
-
-
 @pytest.mark.parametrize("portion", [1, 500])
 def test_a_value_that_changes_before_the_yes_is_not_set_back(
     desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch, portion: int
@@ -520,28 +469,6 @@ def test_one_run_is_enough_in_portions_too(
     assert (there["a"]["uuid"], there["b"]["uuid"]) == (b, a)
     assert (there["gpu"]["uuid"], there["gpu"]["parent_provider_uuid"]) == (card, c)
     assert desk.declare(after, "plan")[0] == cli.NOTHING
-
-
-def test_names_that_were_deleted_meanwhile_are_made_again(
-    desk: Desk, client: Client
-) -> None:
-    desk.declare(FLEET, "--yes")
-    exported = desk.run("export")[1]
-    for provider in fleet(client).values():
-        for kind in ("inventories", "traits"):
-            path = f"/resource_providers/{provider['uuid']}/{kind}"
-            assert client.call("DELETE", path).status == 204
-    named = ["traits/CUSTOM_NVLINK", "traits/CUSTOM_RACK_17"]
-    named += ["resource_classes/CUSTOM_FPGA", "resource_classes/CUSTOM_GPU"]
-    for name in named:
-        assert client.call("DELETE", f"/{name}").status == 204
-    # What was declared of it does not bring it back into an export.
-    assert "CUSTOM" not in desk.run("export")[1]
-    assert desk.run("drift")[0] == cli.SOMETHING
-    assert desk.declare(exported, "--yes")[1].endswith("Hosts: 2 changed.\n")
-    for name in named:
-        assert client.call("GET", f"/{name}").status in (200, 204)
-    assert desk.run("export")[1] == exported
 
 
 def test_several_hosts_are_exported(desk: Desk, client: Client) -> None:
@@ -673,16 +600,6 @@ def test_an_export_has_the_names(desk: Desk, client: Client) -> None:
     assert client.get("/ledger/v1/names") == {"aggregates": {}, "projects": {}}
     desk.declare(exported, "--yes")
     assert client.get("/ledger/v1/names") == names
-
-
-def test_large_files_are_sent_in_portions(
-    desk: Desk, service: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(applying, "PORTION", 3)
-    text = "- {name: 'h{n}', range: {n: 1..8}}"
-    assert "Hosts: 8 created." in desk.declare(text, "--yes")[1]
-    # Planned as a whole, and then done in portions.
-    assert service.lines.count("POST /ledger/v1/apply") == 4
 
 
 def test_what_was_done_before_an_error_is_shown(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement_clients import access, client
+from placement_clients import client
 from placement_clients.client import Client as Placement
 from placement_clients.errors import Forbidden, PlacementError, Unauthorized
 from placement_clients.feed import cli, signature, target
@@ -164,28 +164,6 @@ def test_a_receiver_that_is_away_is_tried_again_when_it_says(
     assert pauses[1] < pauses[2] <= 4
     assert [each["subject"] for each in receiver.events] == [consumer]
     assert "placement_feed_retries_total 3" in metrics.read_text()
-
-
-@pytest.mark.parametrize(("seconds", "wait"), [(60, 25), (25, 12), (1, 0)])
-def test_the_service_waits_for_less_time_than_the_answer_may_take(
-    service: Served, receiver: Receiver, tmp_path: Path, seconds: float, wait: int
-) -> None:
-    way = access.from_environment(
-        {}, url=service.url, token="admin", answer_seconds=seconds
-    )
-    placement = Placement(way)
-    forward, _ = forwarder(placement, receiver, tmp_path / "state")
-    forward.run(once=True)
-    queries = []
-
-    def get(*_: Any, **more: Any) -> Any:
-        queries.append(more["query"])
-        raise LetIn
-
-    placement.get = get  # type: ignore[method-assign]
-    with pytest.raises(LetIn):
-        forward.run()
-    assert queries[0].endswith(f"&wait={wait}")
 
 
 @pytest.mark.parametrize(
@@ -529,21 +507,6 @@ def test_killed_at_any_step_it_misses_nothing_and_repeats_one_change_at_most(
     assert last > 20
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        (None, None),
-        ("12", 12),
-        ("Thu, 01 Jan 1970 00:01:00 GMT", 30),
-        ("Thu, 01 Jan 1970 00:00:01 GMT", 0),
-        ("soon", None),
-        ("Fri, 31 Dec 2027 23:59:59 +999999999999999999", None),
-    ],
-)
-def test_a_pause_is_seconds_or_a_date(text: str | None, seconds: float | None) -> None:
-    assert target.parse_pause(text, now=30) == seconds
-
-
 def test_a_signature_is_that_of_the_scheme() -> None:
     key = signature.parse_secret(SECRET)
     body = b'{"test": 2432232314}'
@@ -609,14 +572,6 @@ def test_an_answer_that_does_not_begin_in_time_is_none() -> None:
         pytest.raises(Away, match="does not answer"),
     ):
         target.Webhook(url, lambda: "here", seconds=0.5).deliver(A_CHANGE)
-
-
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 503])
-def test_what_may_pass_is_no_refusal(receiver: Receiver, status: int) -> None:
-    receiver.answers = [(status, {})]
-    with pytest.raises(Away):
-        webhook(receiver).deliver(A_CHANGE)
-    assert receiver.answers == []
 
 
 def test_others_may_read_the_counts_but_not_the_cursor(

@@ -142,17 +142,6 @@ def test_any_other_refusal_is_raised() -> None:
         Placement(WRONG).boot()
 
 
-def test_the_versions_of_the_calls(service: Served, small_cloud: Cloud) -> None:
-    service.calls.clear()
-    server = new_server()
-    boot.boot(small_cloud.placement, server, build(flavor_m()))
-    assert [(call.line, call.version) for call in service.calls] == [
-        ("GET /allocation_candidates", "1.36"),
-        (f"GET /allocations/{server.uuid}", "1.28"),
-        (f"PUT /allocations/{server.uuid}", "1.36"),
-    ]
-
-
 def test_a_type_of_consumer_asks_for_a_later_version(
     service: Served, small_cloud: Cloud
 ) -> None:

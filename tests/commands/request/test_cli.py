@@ -140,13 +140,6 @@ def test_good(desk: Desk) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{QUERY}\n", "")
 
 
-def test_no_valid_host(desk: Desk, small_cloud: Cloud, way: list[str]) -> None:
-    path = desk.put("large", {**FLAVOR, "vcpus": 17})
-    done = as_program(["candidates", "--flavor", path, *way])
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("placement-request: no valid host: ")
-
-
 def test_bad_input_from_standard_input() -> None:
     document = json.dumps({**FLAVOR, "properties": {"trait:CUSTOM_A": "maybe"}})
     done = as_program(["query", "--flavor", "-"], stdin=document)
@@ -166,29 +159,6 @@ def test_placement_cannot_be_asked(desk: Desk) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("placement-request: Placement could not be reached: ")
     assert "refused" in line
-
-
-def test_of_two_processes_that_boot_a_server_one_fails(
-    desk: Desk, small_cloud: Cloud, way: list[str]
-) -> None:
-    server = new_uuid()
-    who = ["--server", server, "--project", "blue", "--user", "ann"]
-    both = [
-        subprocess.Popen(
-            [PROGRAM, "boot", *who, *desk.wanted(), *way],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    ended = {process.communicate(timeout=60): process.returncode for process in both}
-    assert sorted(ended.values()) == [0, 1]
-    (told,) = [complaint for (_, complaint), status in ended.items() if status]
-    assert f"server {server} is not booted" in told
-    held = small_cloud.placement.get_allocations(server)
-    assert held.generation == 1
-    assert small_cloud.names(held.by_provider) == ["cn1"]
 
 
 def test_a_terminal_shows_a_table(
@@ -342,26 +312,6 @@ def test_candidates_for_programs(
     amounts = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}
     assert found["allocations"] == {cn1: {"resources": amounts}}
     assert cn1 in document["provider_summaries"]
-
-
-def test_names_of_many_hosts_are_asked_for_at_once(
-    desk: Desk,
-    small_cloud: Cloud,
-    service: Served,
-    way: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cli, "FEW_HOSTS", 1)
-    service.calls.clear()
-    _, output, _ = desk.run("candidates", "--flavor", desk.flavor(), *way)
-    assert "4 candidates on 4 hosts" in output
-    assert [line.split()[1] for line in output.splitlines()[1:5]] == [
-        "cn1",
-        "cn2",
-        "cn3",
-        "cn4",
-    ]
-    assert service.lines == ["GET /allocation_candidates", "GET /resource_providers"]
 
 
 def test_no_host_and_the_reason(desk: Desk) -> None:
