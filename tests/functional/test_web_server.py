@@ -2,13 +2,11 @@
 
 import http.client
 import os
-import random
 import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,21 +110,6 @@ def test_a_method_in_lower_case_is_another_one(
     assert b"\r\nx-openstack-request-id: req-" in header
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "g\N{SNOWMAN}t / HTTP/1.1",
-        "get",
-        "/ HTTP/1.1",
-        "GET http://[ HTTP/1.1",
-    ],
-    ids=["method", "method alone", "no method", "address"],
-)
-def test_a_line_that_is_no_request(port: int, line: str) -> None:
-    answer = send(port, line.encode() + b"\r\n" + IDENTITY + b"\r\n")
-    assert status(answer) == 400
-
-
 def test_a_host_is_not_needed_for_a_location(port: int) -> None:
     body = b'{"name": "cow"}'
     request = re.sub(rb"Host:.*\r\n|OpenStack.*\r\n", b"", POST)
@@ -135,21 +118,6 @@ def test_a_host_is_not_needed_for_a_location(port: int) -> None:
     answer = send(port, request + length + body)
     assert status(answer) == 201
     assert b"ocation: http://127.0.0.1:%d/resource_providers/" % port in answer
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"zz\r\n{}\r\n0\r\n\r\n",
-        b"-1\r\n{}\r\n0\r\n\r\n",
-        b"0x2\r\n{}\r\n0\r\n\r\n",
-        b"1\r\n{}\r\n0\r\n\r\n",
-        b"2;" + b"x" * 100_000 + b"\r\n{}\r\n0\r\n\r\n",
-    ],
-    ids=["no hex", "negative", "0x", "wrong size", "long extension"],
-)
-def test_a_malformed_chunked_body(port: int, body: bytes) -> None:
-    assert status(send(port, CHUNKED + body)) == 400
 
 
 def test_a_good_chunked_body(port: int) -> None:
@@ -164,18 +132,6 @@ def test_a_chunked_body_without_a_type(port: int) -> None:
     assert status(send(port, ignored + chunks)) == 201
     needed = b"POST /resource_providers HTTP/1.1\r\n" + IDENTITY
     assert status(send(port, needed + chunks)) == 415
-
-
-def test_a_connection_is_kept_after_an_answer_without_a_body(port: int) -> None:
-    request = b"PUT /traits/CUSTOM_KEPT HTTP/1.1\r\n" + IDENTITY
-    with connect(port) as client:
-        found = []
-        for header in (b"", b"", b"Connection: close\r\n"):
-            client.sendall(request + header + b"\r\n")
-            found.append(read_header(client))
-        assert [status(each) for each in found] == [201, 204, 204]
-        assert [b"Connection: close" in each for each in found] == [False, False, True]
-        assert client.recv(1) == b""
 
 
 def test_a_long_question_is_answered(port: int) -> None:
@@ -264,66 +220,6 @@ def test_an_unread_body_does_not_hold_up_the_next_request(port: int) -> None:
             assert b" 200 " in read_answer(client)
 
 
-def test_requests_sent_at_once_are_answered_in_turn(port: int) -> None:
-    with connect(port) as client:
-        client.sendall((b"GET / HTTP/1.1\r\n" + IDENTITY + b"\r\n") * 3)
-        assert [status(read_answer(client)) for _ in range(3)] == [200, 200, 200]
-
-
-def test_a_byte_at_a_time_makes_a_request(port: int) -> None:
-    body = b'{"name": "slow"}'
-    request = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    assert status(send(port, *(bytes([byte]) for byte in request))) == 200
-
-
-def test_a_client_that_has_said_all_is_answered(port: int) -> None:
-    with connect(port) as client:
-        client.sendall(b"GET / HTTP/1.1\r\n" + IDENTITY + b"\r\n")
-        client.shutdown(socket.SHUT_WR)
-        assert status(read_answer(client)) == 200
-        assert client.recv(1) == b""
-
-
-def test_rude_clients_all_get_what_they_asked_for(port: int) -> None:
-    seed = random.randrange(10**9)
-    print("seed", seed)
-    failures: list[BaseException] = []
-
-    def keep(chance: random.Random) -> None:
-        try:
-            _ask_rudely(port, chance)
-        except BaseException as failure:
-            failures.append(failure)
-
-    clients = [
-        threading.Thread(target=keep, args=[random.Random(seed + number)])
-        for number in range(12)
-    ]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
-    assert not failures, (seed, failures)
-
-
-def _ask_rudely(port: int, chance: random.Random) -> None:
-    """Send requests: all at once, in small parts, reading late, hanging up."""
-    with connect(port) as client:
-        for _ in range(6):
-            count = chance.choice([1, 1, 1, 2, 4])
-            sent = (b"GET /traits HTTP/1.1\r\n" + IDENTITY + b"\r\n") * count
-            while sent:
-                end = chance.choice([len(sent), 7, 40, 100])
-                client.sendall(sent[:end])
-                sent = sent[end:]
-                time.sleep(chance.choice([0, 0, 0.001]))
-            time.sleep(chance.choice([0, 0, 0.02]))
-            if chance.random() < 0.05:
-                return
-            for _ in range(count):
-                assert status(read_answer(client)) == 200
-
-
 def read_answer(client: socket.socket) -> bytes:
     """Read one answer with its body, and nothing of the next."""
     header = b""
@@ -401,16 +297,3 @@ def status_of_root(url: str) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
-
-
-def test_what_stays_is_nothing_to_collect_and_threads_take_turns() -> None:
-    program = (
-        "import gc, sys; from placement_foundation.serving import interpreter; "
-        "interpreter.settle(); "
-        "print(gc.get_freeze_count() > 1_000, gc.get_threshold()[0], "
-        "sys.getswitchinterval())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["True", "50000", "0.0005"]

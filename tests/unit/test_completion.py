@@ -61,31 +61,11 @@ def test_bash_completes_the_arguments(
     assert done.stdout.endswith(f" {command}\n")
 
 
-def test_bash_completes_what_a_subcommand_takes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run("placement-request", "--shell_completion", "bash")
-    script = capsys.readouterr().out
-    [function] = re.findall(r"complete .*-F (\S+) placement-request", script)
-    done = subprocess.run(
-        [
-            "bash",
-            "-c",
-            f"{script}\nCOMP_WORDS=(placement-request candidates --vol); COMP_CWORD=2; "
-            f"{function}; echo ${{COMPREPLY[@]}}",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "--volume-backed"
-
-
 @pytest.mark.parametrize(
     "command",
     [
-        *("placement-apply", "placement-audit", "placement-explain", "placement-feed"),
-        *("placement-manage", "placement-request", "placement-status"),
+        "placement-request",
+        "placement-manage",
     ],
 )
 def test_a_reader_of_a_script_may_leave_early(command: str) -> None:

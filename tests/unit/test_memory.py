@@ -15,9 +15,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
 from placement.questions.candidate_query import Candidates
 from placement.schemas import allocation_candidate as wire
-from placement.schemas import resource_provider
 from placement_foundation.http import query_string
-from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import View
 
 pytestmark = pytest.mark.lengthy
@@ -68,16 +66,6 @@ def render(providers: list[Provider]) -> None:
         wire.render(Candidates((), ((each,),), frozenset()), View(MAXIMUM))
 
 
-def test_a_list_encodes_only_providers_that_have_changed() -> None:
-    providers = [provider(number) for number in range(1_000)]
-    view = View(MAXIMUM)
-    resource_provider.render_providers(providers, view)
-    before = resource_provider._write_provider.cache_info().misses
-    providers[7] = provider(7)
-    resource_provider.render_providers(providers, view)
-    assert resource_provider._write_provider.cache_info().misses == before + 1
-
-
 def test_the_queries_of_a_caller_do_not_fill_the_memory() -> None:
     parser = wire.QUERY.at(MAXIMUM)
     assert parser
@@ -92,13 +80,3 @@ def test_the_queries_of_a_caller_do_not_fill_the_memory() -> None:
             query_string.read(f"{asked}{',LONG' * 1000}", parser)
         grown = taken()
     assert grown < query_string.MOST_REMEMBERED * 100 * query_string.LONGEST_REMEMBERED
-
-
-def test_a_query_that_is_asked_again_is_parsed_once() -> None:
-    parsed: list[Pairs] = []
-    parser = Parser(parsed.append, query_string.NOTHING)
-    for _ in range(3):
-        query_string.read("once=1", parser)
-        query_string.read(f"each={'1' * query_string.LONGEST_REMEMBERED}", parser)
-    assert [name for [(name, _)] in parsed].count("once") == 1
-    assert [name for [(name, _)] in parsed].count("each") == 3

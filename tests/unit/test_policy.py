@@ -386,38 +386,6 @@ def test_the_tools_get_an_enforcer_of_their_own() -> None:
     }
 
 
-def count_checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that gets the name of each rule that the library checks."""
-    checked: list[str] = []
-    authorize_by_library = library.Enforcer.authorize
-
-    def note(self: Any, rule: str, *arguments: Any, **options: Any) -> Any:
-        checked.append(rule)
-        return authorize_by_library(self, rule, *arguments, **options)
-
-    monkeypatch.setattr(library.Enforcer, "authorize", note)
-    return checked
-
-
-def test_what_roles_decide_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    decides, checked = enforcer(), count_checks(monkeypatch)
-    for _ in range(3):
-        assert admits(decides, asking("admin", project_id="own"), LIST)
-        assert admits(decides, asking("service", project_id="own"), LIST)
-    assert checked == [LIST, LIST]
-
-
-def test_what_the_target_decides_is_decided_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    decides, checked = enforcer(), count_checks(monkeypatch)
-    reader = asking("reader", project_id="own")
-    for _ in range(2):
-        assert admits(decides, reader, USAGES, "own")
-        assert not admits(decides, reader, USAGES, "other")
-    assert len(checked) == 4
-
-
 def test_a_token_of_another_scope_gets_an_answer_of_its_own() -> None:
     decides = enforcer()
     assert admits(decides, asking("admin", project_id="own"), LIST)
