@@ -30,31 +30,21 @@ MOST_LISTED = 20
 ALL = "*"
 
 _row = models.FOREST_STAMPS.c
-# Parts of the SQL of a statement: as parameters they would be put there each time.
-_slash: Any = sa.literal_column("'/'")
-_colon: Any = sa.literal_column("':'")
+_POSITION = sa.select(_row.shard, _row.changes).order_by(_row.shard)
+# Parts of the SQL: each transaction begins with it, and would send five parameters.
 _one: Any = sa.literal_column("1")
 _length: Any = sa.literal_column(str(TOKEN_LENGTH))
-_shards: Any = sa.literal_column(str(SHARDS))
-_token = sa.func.substr(_row.changes, _one, _length)
-_POSITION = sa.select(_row.shard, _row.changes).order_by(_row.shard)
 # Of bytes, the database finds the part that belongs to a shard without counting
 # characters.
-_known = sa.func.substr(
+_head = sa.cast(sa.func.substr(_row.changes, _one, _length), sa.LargeBinary)
+_known_head = sa.func.substr(
     sa.bindparam("heads", type_=sa.LargeBinary), _row.shard * _length + _one, _length
 )
-_DIFFERING = sa.select(
-    sa.func.count(),
-    sa.func.aggregate_strings(
-        sa.case(
-            (
-                sa.cast(_token, sa.LargeBinary) != _known,
-                sa.cast(_row.shard, sa.String(4)) + _colon + _row.changes,
-            )
-        ),
-        _slash,
-    ),
-).select_from(models.FOREST_STAMPS)
+_all = sa.select(sa.func.count().label("count")).select_from(models.FOREST_STAMPS)
+_counted = _all.subquery()
+_DIFFERING = sa.select(_counted.c["count"], _row.shard, _row.changes).select_from(
+    _counted.outerjoin(models.FOREST_STAMPS, _head != _known_head)
+)
 _provider = models.ResourceProvider
 UPDATE = (
     sa.update(models.FOREST_STAMPS)
@@ -65,13 +55,11 @@ UPDATE = (
         )
     )
 )
-
-
 _ROOTS_IN = (
     sa.select(_provider.root_provider_id)
     .distinct()
     .where(
-        (_provider.root_provider_id % _shards).in_(
+        (_provider.root_provider_id % SHARDS).in_(
             sa.bindparam("shards", expanding=True)
         )
     )
@@ -130,18 +118,14 @@ class Changed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class LogPosition:
-    """A position in the change log: the lists of changes at one moment, by shard.
-
-    ``heads`` are their newest tokens.
-    """
+    """A position in the change log: the lists of changes at one moment, by shard."""
 
     lists: Sequence[str]
-    heads: bytes
 
-    def differing(self, other: "LogPosition") -> dict[int, str]:
-        """Return the lists of another moment that differ from these, by shard."""
-        pairs = zip(self.lists, other.lists, strict=True)
-        return {shard: two for shard, (one, two) in enumerate(pairs) if one != two}
+    @property
+    def heads(self) -> bytes:
+        """The newest token of each list."""
+        return "".join([listed[:TOKEN_LENGTH] for listed in self.lists]).encode()
 
     def changed(self, lists: Mapping[int, str]) -> Changed:
         """Return which trees differ at another moment, earlier or later.
@@ -167,12 +151,10 @@ class LogPosition:
 
     def replace(self, lists: Mapping[int, str]) -> "LogPosition":
         """Return the position with some of its lists replaced, by shard."""
-        replaced, heads = list(self.lists), bytearray(self.heads)
+        replaced = list(self.lists)
         for shard, listed in lists.items():
             replaced[shard] = listed
-            start = shard * TOKEN_LENGTH
-            heads[start : start + TOKEN_LENGTH] = listed[:TOKEN_LENGTH].encode()
-        return LogPosition(replaced, bytes(heads))
+        return LogPosition(replaced)
 
 
 def load_position(connection: sa.Connection) -> LogPosition | None:
@@ -180,25 +162,20 @@ def load_position(connection: sa.Connection) -> LogPosition | None:
     rows: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _POSITION
     ).all()
-    lists = [listed for _, listed in rows]
-    heads = "".join([listed[:TOKEN_LENGTH] for listed in lists]).encode()
-    is_complete = len(rows) == ROWS and len(heads) == ROWS * TOKEN_LENGTH
-    return LogPosition(lists, heads) if is_complete else None
+    position = LogPosition([listed for _, listed in rows])
+    is_complete = len(rows) == ROWS and len(position.heads) == ROWS * TOKEN_LENGTH
+    return position if is_complete else None
 
 
 def load_differing(
     connection: sa.Connection, position: LogPosition
 ) -> dict[int, str] | None:
     """Return the lists that are other ones now, by shard; None if rows are missing."""
-    row: Sequence[Any] = own_table.execute(
+    rows: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": position.heads}
-    ).one()
-    count, joined = row
-    lists = {}
-    for each in joined.split("/") if joined else ():
-        shard, _, listed = each.partition(":")
-        lists[int(shard)] = listed
-    is_complete = count == ROWS and all(
+    ).all()
+    lists = {shard: listed for _, shard, listed in rows if shard is not None}
+    is_complete = rows[0][0] == ROWS and all(
         len(listed) >= TOKEN_LENGTH for listed in lists.values()
     )
     return lists if is_complete else None

@@ -42,24 +42,20 @@ def test_what_a_list_has_since_a_moment(
 
 def test_trees_that_have_changed_are_named_at_a_later_and_an_earlier_moment() -> None:
     lists = [listed(f"{A} {shard}") for shard in range(change_log.ROWS)]
-    heads = (A * change_log.ROWS).encode()
-    before = LogPosition(lists, heads)
-    after = before.replace({3: listed(f"{B} 3 259", lists[3][:-1]), 4: f"{B} 4;{A} 4;"})
-    later, earlier = before.differing(after), after.differing(before)
+    before = LogPosition(lists)
+    later = {3: listed(f"{B} 3 259", lists[3][:-1]), 4: f"{B} 4;{A} 4;"}
+    earlier = {shard: lists[shard] for shard in later}
     assert before.changed(later) == ({3, 259, 4}, [], False)
-    assert after.changed(earlier) == ({3, 259, 4}, [], True)
+    assert before.replace(later).changed(earlier) == ({3, 259, 4}, [], True)
 
 
 def test_shards_of_which_too_much_has_changed_are_named() -> None:
     lists = [listed(f"{A} {shard}") for shard in range(change_log.ROWS)]
-    before = LogPosition(lists, (A * change_log.ROWS).encode())
     # One list is too short, one says that all have changed, and names are no trees.
-    after = before.replace(
-        {
-            3: listed(f"{C} 3"),
-            4: listed(f"{B} 4", f"{A} 4"),
-            5: listed(f"{B} *", f"{A} 5"),
-            change_log.NAMES: listed(f"{B} *"),
-        }
-    )
-    assert before.changed(before.differing(after)) == ({4}, [3, 5], False)
+    later = {
+        3: listed(f"{C} 3"),
+        4: listed(f"{B} 4", f"{A} 4"),
+        5: listed(f"{B} *", f"{A} 5"),
+        change_log.NAMES: listed(f"{B} *"),
+    }
+    assert LogPosition(lists).changed(later) == ({4}, [3, 5], False)
