@@ -63,23 +63,26 @@ def _reason(asked: Survey, step: Step, deadline: Deadline) -> Reason:
     trees = [tree for kind in out for tree in kind.trees]
     vain = constraint.in_vain()
     is_vain = bool(vain) and all(map(lacks, asked.kinds))
-    remarks = [vain] if is_vain else []
     smaller = None
-    if constraint.of_amount:
-        inventories = [_inventories(asked, tree, constraint) for tree in trees]
-        remarks += constraint.remarks(inventories)
     if isinstance(constraint, Unit):
         target = target_of(constraint)
         smaller = largest(asked, target, deadline, among=frozenset(trees))
-        remarks += [f"{smaller.amount} would do"] if smaller else []
-    if isinstance(constraint, HasInventory):
-        remarks += _pool(asked, str(constraint.resource_class), trees)
+    remarks = [vain] if is_vain else _remarks(asked, constraint, trees)
+    if smaller:
+        remarks.append(f"{smaller.amount} would do")
     return dataclasses.replace(
         reason,
         remarks=tuple(remarks),
         smaller=smaller.amount if smaller else None,
         is_vain=is_vain,
     )
+
+
+def _remarks(asked: Survey, constraint: Constraint, trees: Sequence[Tree]) -> list[str]:
+    """Return phrases about what hosts that drop out have instead."""
+    if isinstance(constraint, HasInventory):
+        return _pool(asked, str(constraint.resource_class), trees)
+    return constraint.remarks([_inventories(asked, tree, constraint) for tree in trees])
 
 
 def _inventories(
