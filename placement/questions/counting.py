@@ -9,9 +9,8 @@ from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.questions.explanation.alike import kinds_of
 from placement.questions.explanation.survey import Deadline
-from placement.search import engine
 from placement.search.budget import Budget, Limits
-from placement.search.engine import Candidate
+from placement.search.engine import Candidate, Firsts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Effort:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._deadline = Deadline(seconds, clock)
-        self.budget = Budget(limits or Limits())
+        self.budget = Budget(limits)
         self.is_cut = False
 
     def is_spent(self) -> bool:
@@ -85,12 +84,12 @@ class _Counter:
         self._snapshot = snapshot
         self._request = request
         self._most = most
+        self._firsts = Firsts(snapshot, request, effort.budget)
         self._taken: dict[str, Provider] = {}
 
     def is_dependent(self, tree: Tree) -> bool:
         """Return whether a host may take from a provider that others take from."""
-        [domains] = engine.domains(self._snapshot, self._request, [tree])
-        return _share(domains)
+        return _share(self._firsts.domains(tree))
 
     def forget(self) -> None:
         """Forget what was claimed."""
@@ -98,7 +97,7 @@ class _Counter:
 
     def count(self, tree: Tree) -> Count:
         """Return how many times one host can be claimed."""
-        [domains] = engine.domains(self._snapshot, self._request, [tree])
+        domains = self._firsts.domains(tree)
         if _share(domains):
             return self._count_by_claiming(tree)
         if len(domains) == 1:
@@ -106,7 +105,7 @@ class _Counter:
             [group] = self._request.groups
             times = sum(_times(provider, group.resources) for provider in domains[0])
             return self._certain(tree, times)
-        candidate, decided = self._search(self._snapshot, tree)
+        candidate, decided = self._search(self._firsts, tree)
         if candidate is None:
             return Count(tree, 0, decided)
         if all(len(domain) == 1 for domain in domains):
@@ -134,11 +133,10 @@ class _Counter:
         left = Tree(tuple(self._left(tree.members)), tree.aggregates)
         sharing = tuple(self._left(self._snapshot.sharing))
         now = dataclasses.replace(self._snapshot, trees=(left,), sharing=sharing)
-        return self._search(now, left)
+        return self._search(Firsts(now, self._request, self._effort.budget), left)
 
-    def _search(self, snapshot: Snapshot, tree: Tree) -> tuple[Candidate | None, bool]:
-        budget = self._effort.budget
-        candidate, decided = engine.first_at(snapshot, self._request, tree, budget)
+    def _search(self, firsts: Firsts, tree: Tree) -> tuple[Candidate | None, bool]:
+        candidate, decided = firsts.at(tree)
         self._effort.is_cut |= not decided
         return candidate, decided
 

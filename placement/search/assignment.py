@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from placement.model.tree import Provider
 from placement.search import bounds, rules
-from placement.search.decision import DecisionOrder, order_decisions
+from placement.search.decision import order_decisions
 from placement.search.plan import Slot
 from placement.search.search import Picks, Search
 from placement.search.state import Domains, State
@@ -24,9 +24,6 @@ COMPARED_PER_PICK = 16
 REFUSALS_PER_PICK = 8
 # How many steps of an exact relaxation take as much time as one pick.
 STEPS_PER_PICK = 16
-# How many orders of decisions a search remembers: clouds have few kinds of hosts, but a
-# request may have thousands of slots.
-MOST_ORDERS = 64
 # What part of a turn may be spent on the proof for a node other than the root.
 INNER_SHARE = 16
 
@@ -73,7 +70,9 @@ class Assignment:
         self._root = root
         self._state = state
         self._symmetry = symmetry
-        self._decisions, self._slots, self._served = _decision_order(search, state)
+        self._decisions, self._slots, self._served = order_decisions(
+            state, rules.pick_rules(search.plan, state.wanted), search.tally
+        )
         state.serve_in_order(self._slots)
         depth = len(self._decisions)
         self._chosen: list[Provider] = []
@@ -262,16 +261,3 @@ class Assignment:
         possible, steps = bounds.is_possible(rest, share * STEPS_PER_PICK)
         search.budget.turn -= steps // STEPS_PER_PICK
         return possible
-
-
-def _decision_order(search: Search, state: State) -> DecisionOrder:
-    """Return the decisions to take, found once for all anchors that are alike."""
-    form = bool(state.wanted), tuple(map(len, state.domains))
-    known = search.orders.get(form)
-    if known is None:
-        pick_rules = rules.pick_rules(search.plan, state.wanted)
-        known = order_decisions(state, pick_rules, search.tally)
-        if len(search.orders) >= MOST_ORDERS:
-            search.orders.clear()
-        search.orders[form] = known
-    return known

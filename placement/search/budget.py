@@ -28,7 +28,8 @@ class Budget:
     from this, and it pauses when the result is negative.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
         self.turn = 0
         self._allowed = 0
         self._free = 0

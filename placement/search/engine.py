@@ -112,14 +112,12 @@ def _generate(
     made = plan.make(snapshot, request)
     if made is None:
         return iter(())
-    common = Search(made, shuffle, tally, limits)
+    common = Search(made, shuffle, tally, Budget(limits))
     anchors = Anchors(snapshot, request, common)
     found = schedule.take_turns(anchors.in_order(), common, depth_first=depth_first)
     if snapshot.sharing:
         found = _without_repeats(found, frozenset(snapshot.sharing))
-    # What ``Candidate(made.slots, picks)`` does, but in C.
-    make = functools.partial(tuple.__new__, Candidate)
-    return map(make, zip(itertools.repeat(made.slots), found, strict=False))
+    return (Candidate(made.slots, picks) for picks in found)
 
 
 def _without_repeats(
@@ -152,93 +150,50 @@ def serving(
     :returns: the trees in their order, each with the answer; None if the budget ended
         before it was found
     """
-    made = plan.make(snapshot, request)
-    trees = snapshot.trees if trees is None else trees
-    if made is None:
-        yield from ((tree, False) for tree in trees)
-        return
-    common = Search(made, limits=limits)
-    anchors = Anchors(snapshot, request, common, distinct=False)
-    for tree in trees:
-        yield tree, anchors.serves(tree)
-
-
-def domains(
-    snapshot: Snapshot, request: Request, trees: Iterable[Tree]
-) -> Iterator[list[Sequence[Provider]]]:
-    """Yield the providers that may be picked for each slot, for each tree as anchor.
-
-    Each provider is considered by itself: whether picks go together is not checked. A
-    tree has none if the root does not suit, or if a slot has nothing to pick from.
-    """
-    made = plan.make(snapshot, request)
-    anchors = made and Anchors(snapshot, request, Search(made))
-    for tree in trees:
-        yield anchors.domains(tree) if anchors else []
-
-
-def first_at(
-    snapshot: Snapshot, request: Request, tree: Tree, budget: Budget
-) -> tuple[Candidate | None, bool]:
-    """Return the first candidate that has the root of a tree as its anchor, if any.
-
-    :param budget: what may be spent on it; others may share it
-    :returns: the candidate; and, if there is none, whether that is certain
-    """
-    made = plan.make(snapshot, request)
-    if made is None or not rules.meets(tree.root, constraint.of_root(request)):
-        return None, True
-    common = Search(made)
-    common.budget = budget
-    anchors = Anchors(snapshot, request, common, distinct=False)
-    anchor = Anchor(anchors.results(tree), common)
-    picks = anchor.take_turn()
-    if picks is None:
-        return None, anchor.is_exhausted
-    return Candidate(made.slots, picks), True
+    firsts = Firsts(snapshot, request, Budget(limits))
+    for tree in snapshot.trees if trees is None else trees:
+        candidate, is_certain = firsts.at(tree)
+        yield tree, candidate is not None or (False if is_certain else None)
 
 
 class Firsts:
     """Finds the first candidate of one anchor after another, within one budget.
 
     A tree may be given again with less room: each time, it is looked at as it is.
+
+    :param budget: what may be spent; others may share it
     """
 
-    def __init__(
-        self, snapshot: Snapshot, request: Request, limits: Limits | None = None
-    ) -> None:
-        self._of_root = constraint.of_root(request)
-        self._plan = plan.make(snapshot, request)
-        if self._plan is not None:
-            self._search = Search(self._plan, limits=limits)
-            self._anchors = Anchors(snapshot, request, self._search, distinct=False)
+    def __init__(self, snapshot: Snapshot, request: Request, budget: Budget) -> None:
+        made = plan.make(snapshot, request)
+        self._budget = budget
+        self._anchors = made and Anchors(
+            snapshot, request, Search(made, budget=budget), distinct=False
+        )
 
     @property
     def is_used_up(self) -> bool:
         """Whether nothing of the budget is left to give to hard anchors."""
-        return self._plan is None or self._search.budget.is_used_up
+        return self._anchors is None or self._budget.is_used_up
 
     def enlarge_share(self) -> None:
         """Give hard anchors more from now on."""
-        if self._plan is not None:
-            self._search.budget.enlarge_share()
+        self._budget.enlarge_share()
 
     def at(self, tree: Tree) -> tuple[Candidate | None, bool]:
         """Return the first candidate that has the root of a tree as its anchor, if any.
 
         :returns: the candidate; and, if there is none, whether that is certain
         """
-        if self._plan is None or not rules.meets(tree.root, self._of_root):
-            return None, True
-        anchor = Anchor(self._anchors.results(tree), self._search)
-        picks = anchor.take_turn()
-        if picks is None:
-            return None, anchor.is_exhausted
-        return Candidate(self._plan.slots, picks), True
+        return self._anchors.first(tree) if self._anchors else (None, True)
 
     def domains(self, tree: Tree) -> list[Sequence[Provider]]:
-        """Return the providers for each slot; nothing if a slot has none."""
-        return self._anchors.domains(tree) if self._plan else []
+        """Return the providers that may be picked for each slot.
+
+        Each provider is considered by itself: whether picks go together is not checked.
+        There are none if the root does not suit, or if a slot has nothing to pick from.
+        """
+        return self._anchors.domains(tree) if self._anchors else []
 
 
 def has_member(snapshot: Snapshot, group: Group) -> bool:
@@ -341,20 +296,21 @@ class Anchors:
             tally.anchors += 1
             if of_root and not rules.meets(tree.root, of_root):
                 continue
-            answers = self.answers(tree)
+            answers = self._answers(tree)
             if isinstance(answers, tuple):
                 yield answers
             elif answers is not None:
                 yield Anchor(answers, self._search)
 
-    def serves(self, tree: Tree) -> bool | None:
-        """Return whether an anchor has a candidate; None if its share is too small."""
+    def first(self, tree: Tree) -> tuple[Candidate | None, bool]:
+        """Return the first candidate of an anchor; if none, whether that is certain."""
         if not rules.meets(tree.root, self._of_root):
-            return False
-        anchor = Anchor(self.results(tree), self._search)
-        if anchor.take_turn() is not None:
-            return True
-        return False if anchor.is_exhausted else None
+            return None, True
+        anchor = Anchor(self._results(tree), self._search)
+        picks = anchor.take_turn()
+        if picks is None:
+            return None, anchor.is_exhausted
+        return Candidate(self._search.plan.slots, picks), True
 
     def domains(self, tree: Tree) -> list[Sequence[Provider]]:
         """Return the providers for each slot; nothing if a slot has none."""
@@ -362,14 +318,14 @@ class Anchors:
             return []
         return self._domains(tree) or []
 
-    def results(self, tree: Tree) -> Iterator[Picks | None]:
+    def _results(self, tree: Tree) -> Iterator[Picks | None]:
         """Return the picks of all candidates at an anchor, each once; None to pause."""
-        answers = self.answers(tree)
+        answers = self._answers(tree)
         if answers is None:
             return iter(())
         return iter((answers,)) if isinstance(answers, tuple) else answers
 
-    def answers(self, tree: Tree) -> Answers:
+    def _answers(self, tree: Tree) -> Answers:
         """Return the same, without an iterator for what is known at once."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.

@@ -5,8 +5,7 @@ from collections.abc import Collection, Hashable
 from typing import TypeAlias
 
 from placement.model.tree import Provider
-from placement.search.budget import FREE_PICKS, Budget, Limits
-from placement.search.decision import DecisionOrder
+from placement.search.budget import FREE_PICKS, Budget
 from placement.search.plan import Plan
 from placement.search.symmetry import Numbers
 from placement.search.tally import Tally
@@ -52,8 +51,7 @@ class Search:
     """One search: its plan, its order, its budget, and what it has learned so far.
 
     ``free_picks`` are how many each anchor has. ``unsatisfiable`` has the canonical
-    forms of anchors that had no answer, ``nogoods`` those of nodes. ``orders`` are by
-    whether picks must have bits together, and the sizes of the domains.
+    forms of anchors that had no answer, ``nogoods`` those of nodes.
     """
 
     def __init__(
@@ -61,14 +59,13 @@ class Search:
         plan: Plan,
         shuffle: random.Random | None = None,
         tally: Tally | None = None,
-        limits: Limits | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.plan = plan
         self.shuffle = shuffle
         self.tally = tally or Tally()
-        self.budget = Budget(limits or Limits())
+        self.budget = budget or Budget()
         self.free_picks = FREE_PICKS * len(plan.slots)
         self.numbers: Numbers = {}
         self.nogoods = Nogoods()
         self.unsatisfiable: set[Hashable] = set()
-        self.orders: dict[tuple[bool, tuple[int, ...]], DecisionOrder] = {}

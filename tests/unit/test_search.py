@@ -15,6 +15,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING, Provider, Snapshot, Tree, snapshot_of
 from placement.search import engine
+from placement.search.budget import Budget
 from tests.unit.clouds import (
     FULL,
     NUMA,
@@ -323,7 +324,7 @@ def test_a_sharing_provider_with_less_room_now_is_looked_at_as_it_is() -> None:
     host = snapshot.trees[0].root
     full = {"GPU": InventoryUsage(100, used=100)}
     now = Tree((dataclasses.replace(host, inventories=full),), host.aggregates)
-    (domain,) = engine.Firsts(snapshot, Request(groups(1))).domains(now)
+    (domain,) = engine.Firsts(snapshot, Request(groups(1)), Budget()).domains(now)
     assert [each.uuid for each in domain] == ["s1", "s2", "s3", "s4"]
 
 

@@ -8,7 +8,7 @@ from placement.forest.forest import Forest, Trees
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import engine
-from placement.search.budget import Limits
+from placement.search.budget import Budget, Limits
 from placement.search.engine import Candidate
 
 # What a candidate takes: amounts by UUID of the provider and by resource class.
@@ -35,7 +35,9 @@ class Overlay:
         self._base = forest.around(request, aggregates=aggregates)
         self._snapshot = self._base
         self._changed: dict[str, Tree] = {}
-        self._at_first = self._firsts = engine.Firsts(self._base, request, limits)
+        self._at_first = self._firsts = engine.Firsts(
+            self._base, request, Budget(limits)
+        )
         self.moves = 0
 
     def afresh(self) -> "Overlay":
@@ -138,7 +140,9 @@ class Overlay:
         self.moves += 1
         sharing = tuple(self._member(each.uuid) for each in self._base.sharing)
         self._snapshot = dataclasses.replace(self._base, sharing=sharing)
-        self._firsts = engine.Firsts(self._snapshot, self._request, self._limits)
+        self._firsts = engine.Firsts(
+            self._snapshot, self._request, Budget(self._limits)
+        )
 
     def _tree(self, uuid: str) -> Tree:
         return self.current(self._base.tree_by_uuid[uuid])
