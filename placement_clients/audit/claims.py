@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from placement_clients import record
 from placement_clients.adapter import path_of
-from placement_clients.audit.life import UNKNOWN, Claim, Owner, Part
+from placement_clients.audit.life import UNKNOWN, Allocation, Claim, Owner
 from placement_clients.client import Client
 from placement_clients.errors import NotFound, NotSupported
 from placement_clients.record import Json
@@ -57,7 +57,9 @@ def _read_fleet(placement: Client, progress: Progress) -> dict[str, Claim]:
             claim = claims.setdefault(consumer, Claim(consumer))
             claim.owner = Owner(**{member: each.get(member) for member in _OWNER})
             resources = each["resources"]
-            claim.parts[uuid] = Part(name, (root, root_name), is_shared, resources)
+            claim.parts[uuid] = Allocation(
+                name, (root, root_name), is_shared, resources
+            )
         progress.advance()
     return claims
 
@@ -82,7 +84,7 @@ def _read_one_by_one(placement: Client, progress: Progress) -> dict[str, Claim]:
             for consumer, resources in held.items():
                 claim = claims.setdefault(consumer, Claim(consumer))
                 is_shared = provider.uuid in shared
-                part = Part(provider.name, place, is_shared, resources)
+                part = Allocation(provider.name, place, is_shared, resources)
                 claim.parts[provider.uuid] = part
         progress.advance()
     return claims

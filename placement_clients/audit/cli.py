@@ -105,24 +105,32 @@ def _report(
         return FOUND if found else NOTHING
     if asked.format == "table":
         show(found, work.counts)
-    if not work.counts.living and any(each.lists_consumers for each in work.sources):
-        # That is more likely to be a mistake.
-        raise Unusable("no living consumer was found: nothing is released")
-    age, older_than = asked.older_than
-    what = f"{len(orphans)} orphan{'s' if len(orphans) > 1 else ''}"
-    what += f" older than {age}" if older_than else ""
-    if not (asked.yes or agrees(f"Release {what}?")):
-        raise Unusable("nothing was released")
+    _check_release(work, len(orphans), asked)
     path = asked.undo_file or undo.default_path()
     complain(PROGRAM, [f"--undo {path} claims again what is released now"])
     report = _say if asked.format == "table" else lambda *_: None
     try:
-        Releaser(placement, work, older_than).release(orphans, path, report)
+        Releaser(placement, work, asked.older_than[1]).release(orphans, path, report)
     finally:
         # Whatever ends it, what is released is released.
         if asked.format != "table":
             show(found, work.counts)
     return NOTHING if all(each.result == release.RELEASED for each in found) else FOUND
+
+
+def _check_release(work: Audit, orphans: int, asked: argparse.Namespace) -> None:
+    """Check that orphans are to be released.
+
+    :raises Unusable: nothing lives, which is more likely to be a mistake, or a person
+        does not agree
+    """
+    if not work.counts.living and any(each.lists_consumers for each in work.sources):
+        raise Unusable("no living consumer was found: nothing is released")
+    age, older_than = asked.older_than
+    what = f"{orphans} orphan{'s' if orphans > 1 else ''}"
+    what += f" older than {age}" if older_than else ""
+    if not (asked.yes or agrees(f"Release {what}?")):
+        raise Unusable("nothing was released")
 
 
 def restore(placement: Client, path: Path) -> int:

@@ -36,7 +36,7 @@ class Living:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class Allocation:
     """What a consumer claims of one provider.
 
     :param name: of the provider
@@ -82,7 +82,7 @@ class Claim:
     """All that a consumer claims, by UUID of the provider."""
 
     consumer: str
-    parts: dict[str, Part] = dataclasses.field(default_factory=dict)
+    parts: dict[str, Allocation] = dataclasses.field(default_factory=dict)
     owner: Owner = Owner()
 
     @property
