@@ -39,10 +39,6 @@ class EntryFilters:
         """Whether every entry passes that has the right time."""
         return not (self.types or self.mention or self.project_id or self.user_id)
 
-    def after(self, moment: datetime.datetime) -> "EntryFilters":
-        """Return the same filters, for what happened since a moment."""
-        return dataclasses.replace(self, since=moment)
-
     def accepts(self, document: Document) -> bool:
         """Return whether an entry passes, whatever its time."""
         return document["type"] == GAP or all(self._checks(document))

@@ -68,14 +68,6 @@ class FilingState:
     tidied: datetime.datetime
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Filed:
-    """An entry with its position."""
-
-    position: int
-    document: Document
-
-
 _EPOCH = datetime.datetime(1970, 1, 1)
 _NONE = FilingState("", 0, "", 0, "", _EPOCH, _EPOCH)
 
@@ -87,19 +79,12 @@ def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
     """
     query = _STATE.with_for_update() if lock else _STATE
     row = connection.execute(query).one_or_none()
-    if row is None:
+    if row is None and lock:
         # Only a mishap removes it: everything that was read before is void.
-        return _begin(connection) if lock else _NONE
-    _, *fields = row
-    return FilingState(*fields)
-
-
-def _begin(connection: sa.Connection) -> FilingState:
-    """Begin another life of the journal, which has no state."""
-    row = {**content.list_missing_state(connection)[0], "begins": clock.now()}
-    connection.execute(sa.insert(models.JOURNAL_STATE), row)
-    del row["id"]
-    return FilingState(**row)
+        missing = {**content.list_missing_state(connection)[0], "begins": clock.now()}
+        connection.execute(sa.insert(models.JOURNAL_STATE), missing)
+        row = connection.execute(query).one()
+    return FilingState(*row[1:]) if row else _NONE
 
 
 def file_all(database: Database) -> None:
@@ -135,8 +120,7 @@ def file_some(connection: sa.Connection) -> int:
     state = load_state(connection, lock=True)
     rows = connection.execute(_WAITING, {"most": BATCH}).all()
     if rows:
-        last = _file(connection, state.position, rows)
-        set_state(connection, position=last.position, token=token_of(last.document))
+        _file(connection, state.position, rows)
     return len(rows)
 
 
@@ -146,25 +130,15 @@ def list_waiting(connection: sa.Connection) -> list[Document]:
     return [document for _, document in _documents(rows.all())]
 
 
-def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> Filed:
-    """Store entries at the next positions, and return the last one."""
-    filed = [
-        (moment, Filed(number, document))
-        for number, (moment, document) in enumerate(_documents(rows), position + 1)
-    ]
-    entries = [
-        {
-            "position": each.position,
-            "time": moment,
-            "document": json.dumps(each.document, separators=(",", ":")),
-        }
-        for moment, each in filed
-    ]
-    mentions = [
-        {"mentioned": mention, "position": each.position}
-        for _, each in filed
-        for mention in mentions_of(each.document)
-    ]
+def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> None:
+    """Store entries at the positions after one."""
+    entries, mentions = [], []
+    for moment, document in _documents(rows):
+        position += 1
+        text = json.dumps(document, separators=(",", ":"))
+        entries.append({"position": position, "time": moment, "document": text})
+        for mention in mentions_of(document):
+            mentions.append({"mentioned": mention, "position": position})
     for table, values in (
         (models.JOURNAL_ENTRIES, entries),
         (models.JOURNAL_MENTIONS, mentions),
@@ -175,7 +149,7 @@ def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> File
     gone = sa.delete(models.JOURNAL_INBOX).where(_inbox.id.in_(ids))
     if connection.execute(gone).rowcount != len(ids):
         raise LostRaceError("another process has filed the same entries")
-    return filed[-1][1]
+    set_state(connection, position=position, token=token_of(document))
 
 
 def _documents(
@@ -194,10 +168,6 @@ def _documents(
 def set_state(connection: sa.Connection, **values: Any) -> None:
     """Change the state, which is locked."""
     connection.execute(sa.update(models.JOURNAL_STATE).values(values))
-
-
-def _new_token() -> str:
-    return secrets.token_hex(TOKEN_BYTES)
 
 
 def is_usable(connection: sa.Connection) -> bool:
@@ -223,7 +193,7 @@ def _abandon(connection: sa.Connection) -> None:
     connection.execute(sa.delete(models.JOURNAL_INBOX))
     set_state(
         connection,
-        life=_new_token(),
+        life=secrets.token_hex(TOKEN_BYTES),
         expired=state.position,
         expired_token=state.token,
         begins=content.NEVER,

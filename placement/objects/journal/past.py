@@ -1,5 +1,6 @@
 """What was allocated at a moment: what is allocated now, with later changes undone."""
 
+import dataclasses
 import datetime
 import itertools
 from collections.abc import Iterable, Mapping
@@ -49,7 +50,8 @@ def undo(
     then = dict(now)
     since = render_time(at)
     unfiled = [each for each in reversed(waiting) if filters.accepts(each)]
-    filed = reading.look_back(connection, state, filters.after(at))
+    later = dataclasses.replace(filters, since=at)
+    filed = reading.look_back(connection, state, later)
     for document in itertools.chain(unfiled, filed):
         if document["type"] == ALLOCATIONS_CHANGED and document["time"] > since:
             then[document["subject"]] = document["before"]

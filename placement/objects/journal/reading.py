@@ -13,7 +13,7 @@ from placement.model.journal import Cursor, Document, EntryPage, token_of
 from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
 from placement.objects.journal import filing
-from placement.objects.journal.filing import Filed, FilingState
+from placement.objects.journal.filing import FilingState
 from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
 
@@ -202,21 +202,17 @@ def look_back(
     connection: sa.Connection, state: FilingState, filters: EntryFilters
 ) -> Iterator[Document]:
     """Yield all entries that pass filters, the newest first, while they are read."""
-    for filed in _look_through(
-        connection,
-        state,
-        filters,
-        state.position + 1,
-        LEAST_BATCH,
-        newest_first=True,
+    start = state.position + 1
+    for _, document in _look_through(
+        connection, state, filters, start, LEAST_BATCH, newest_first=True
     ):
-        if filters.accepts(filed.document):
-            yield filed.document
+        if filters.accepts(document):
+            yield document
 
 
 def _collect(
     state: FilingState,
-    looked_at: Iterable[Filed],
+    looked_at: Iterable[tuple[int, Document]],
     filters: EntryFilters,
     limit: int,
     end: Cursor,
@@ -227,12 +223,12 @@ def _collect(
     """
     entries: list[Document] = []
     cursor = end
-    for number, filed in enumerate(looked_at):
+    for number, (position, document) in enumerate(looked_at):
         if len(entries) == limit or number == MOST_SCANNED:
             return EntryPage(entries, cursor, more=True, begins=state.begins)
-        cursor = Cursor(state.life, filed.position, token_of(filed.document))
-        if filters.accepts(filed.document):
-            entries.append({**filed.document, "cursor": str(cursor)})
+        cursor = Cursor(state.life, position, token_of(document))
+        if filters.accepts(document):
+            entries.append({**document, "cursor": str(cursor)})
     return EntryPage(entries, end, more=False, begins=state.begins)
 
 
@@ -244,7 +240,7 @@ def _look_through(
     size: int,
     *,
     newest_first: bool,
-) -> Iterator[Filed]:
+) -> Iterator[tuple[int, Document]]:
     """Yield what may pass on one side of a position, while it is read.
 
     :param size: how many entries to read at a time, unless most of them may not pass
@@ -264,7 +260,7 @@ def _look_through(
             texts.update({row.position: row.document for row in rows})
         positions = sorted(texts, reverse=newest_first)[:size]
         for position in positions:
-            yield Filed(position, json.loads(texts[position]))
+            yield position, json.loads(texts[position])
         if len(positions) < size:
             return
         start = positions[-1]
