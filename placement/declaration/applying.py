@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TypeAlias
 
-import sqlalchemy as sa
-
 from placement import errors
 from placement.declaration import naming, reading
 from placement.declaration import plan as planning
@@ -43,7 +41,7 @@ from placement.objects import (
 )
 from placement.objects.ledger import Ledger
 from placement.objects.resource_provider import KnownProvider
-from placement.objects.transaction import Transaction
+from placement.objects.transaction import Connection, Transaction
 from placement.questions.name import refuse_unknown
 from placement_foundation.database.trouble import LostRaceError
 
@@ -57,7 +55,7 @@ Job: TypeAlias = DeclaredTree | str
 
 
 def foresee(
-    connection: sa.Connection, asked: Declaration, cache: CachedForest | None = None
+    connection: Connection, asked: Declaration, cache: CachedForest | None = None
 ) -> Outcome:
     """Return what applying a declaration would do at this moment.
 

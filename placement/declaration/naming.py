@@ -5,16 +5,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from placement.declaration.outcome import Declaration
 from placement.model.declaration import NO_NAMES, Change, Names
 from placement.objects import note
 from placement.objects.note import Topic
-from placement.objects.transaction import Transaction
+from placement.objects.transaction import Connection, Transaction
 
 
-def foresee(connection: sa.Connection, asked: Declaration) -> list[Change]:
+def foresee(connection: Connection, asked: Declaration) -> list[Change]:
     """Return how the names that an owner gave will differ.
 
     :raises UnusableTable: projects are named, and there is no table for that
@@ -42,7 +40,7 @@ def store(tx: Transaction, asked: Declaration) -> None:
     note.change(tx, Topic.NAMES, asked.terms.owner, make, parse=_parse)
 
 
-def list_names(connection: sa.Connection, owner: str | None = None) -> Names:
+def list_names(connection: Connection, owner: str | None = None) -> Names:
     """Return the names that one owner gave, or all; the first owner's come first.
 
     :raises UnusableTable: there is no table for them

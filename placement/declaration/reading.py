@@ -3,8 +3,6 @@
 import unicodedata
 from collections.abc import Collection, Iterable
 
-import sqlalchemy as sa
-
 from placement.declaration.outcome import Terms
 from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
@@ -14,10 +12,11 @@ from placement.forest.vocabulary import Vocabulary
 from placement.model.declaration import Declarations, DeclaredTree
 from placement.model.tree import Tree
 from placement.objects import declared, resource_provider
+from placement.objects.transaction import Connection
 
 
 def load(
-    connection: sa.Connection,
+    connection: Connection,
     trees: Collection[DeclaredTree],
     terms: Terms,
     *,
@@ -50,9 +49,7 @@ def load(
     )
 
 
-def list_members(
-    connection: sa.Connection, trees: Collection[DeclaredTree]
-) -> list[str]:
+def list_members(connection: Connection, trees: Collection[DeclaredTree]) -> list[str]:
     """Return the UUIDs of the stored providers that a declaration mentions."""
     names = {part.name for parts in trees for part in parts}
     uuids = {part.uuid for parts in trees for part in parts if part.uuid}
@@ -61,7 +58,7 @@ def list_members(
 
 
 def load_declared(
-    connection: sa.Connection, owner: str | None, cache: CachedForest | None = None
+    connection: Connection, owner: str | None, cache: CachedForest | None = None
 ) -> StoredTrees:
     """Return everything that was declared, by one owner or by all, and its trees."""
     everything: Declarations = declared.load_all(connection, owner)
@@ -72,13 +69,13 @@ def load_declared(
     return world_of(loaded, everything, (), ())
 
 
-def _kept(connection: sa.Connection, cache: CachedForest | None) -> Forest | None:
+def _kept(connection: Connection, cache: CachedForest | None) -> Forest | None:
     kept = cache.load(connection) if cache else None
     return kept.forest if kept else None
 
 
 def _load_trees(
-    connection: sa.Connection,
+    connection: Connection,
     words: Vocabulary,
     root_ids: set[int],
     forest: Forest | None,
@@ -90,7 +87,7 @@ def _load_trees(
 
 
 def _find(
-    connection: sa.Connection, names: set[str], uuids: set[str]
+    connection: Connection, names: set[str], uuids: set[str]
 ) -> tuple[set[int], set[str]]:
     """Return the roots of the trees with these names and UUIDs.
 

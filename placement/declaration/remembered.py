@@ -1,15 +1,14 @@
 """Lists what was declared, and how what is there differs from it."""
 
-import sqlalchemy as sa
-
 from placement.declaration import reading, unit
 from placement.forest.cache import CachedForest
 from placement.model.declaration import Remembered
 from placement.objects import declared as stored
+from placement.objects.transaction import Connection
 
 
 def list_declared(
-    connection: sa.Connection,
+    connection: Connection,
     owner: str | None,
     *,
     drift: bool = False,

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import sqlalchemy as sa
 from oslo_log import log
 
 from placement import measure
@@ -14,8 +13,9 @@ from placement.forest.checkpoint import Checkpoint
 from placement.forest.fingerprint import NO_DIFFERENCE
 from placement.forest.forest import Forest
 from placement.forest.part import Part
-from placement.objects import change_log
+from placement.objects import change_log, database_sum
 from placement.objects.journal.keeping import Keeper
+from placement.objects.transaction import Connection
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
@@ -44,7 +44,7 @@ QUIET = 300
 
 @telemetry.timed("load")
 def load(
-    connection: sa.Connection,
+    connection: Connection,
     cache: "CachedForest | None" = None,
     part: Part | None = None,
 ) -> Forest:
@@ -122,7 +122,7 @@ class CachedForest:
         """Whether there is a forest, and it is trusted."""
         return self._current is not None and self._distrusted_since is None
 
-    def load(self, connection: sa.Connection) -> Checkpoint | None:
+    def load(self, connection: Connection) -> Checkpoint | None:
         """Return the forest as the transaction sees it; None if none is kept."""
         # Taken before the transaction reads anything, so its snapshot is a later one.
         base = self._current
@@ -150,14 +150,14 @@ class CachedForest:
         if self.is_keeping:
             database.look(self._read_again)
 
-    def _watch(self, connection: sa.Connection) -> None:
+    def _watch(self, connection: Connection) -> None:
         current = self._follow(connection, self._current)
         if current:
             self._check(connection, current)
         elif self._distrusted_since is not None:
             self._distrusted_since = self._clock()
 
-    def _read_again(self, connection: sa.Connection) -> None:
+    def _read_again(self, connection: Connection) -> None:
         current = self._follow(connection, self._current)
         if current is None:
             return
@@ -173,7 +173,7 @@ class CachedForest:
         )
 
     def _follow(
-        self, connection: sa.Connection, base: Checkpoint | None
+        self, connection: Connection, base: Checkpoint | None
     ) -> Checkpoint | None:
         """Return the forest as the transaction sees it, and keep it.
 
@@ -204,7 +204,7 @@ class CachedForest:
                 self._keep(current)
         return current
 
-    def _read_all(self, connection: sa.Connection) -> Checkpoint | None:
+    def _read_all(self, connection: Connection) -> Checkpoint | None:
         """Return the forest read afresh; None if changes are not recorded."""
         if not change_log.is_usable(connection):
             return None
@@ -231,15 +231,13 @@ class CachedForest:
         size = current.forest.size if current and self.is_keeping else 0
         telemetry.record(measure.FOREST_TREES, size)
 
-    def _check(
-        self, connection: sa.Connection, current: Checkpoint
-    ) -> Checkpoint | None:
+    def _check(self, connection: Connection, current: Checkpoint) -> Checkpoint | None:
         """Return the forest if sums show no change that was not recorded, else None."""
         own = fingerprint.of_forest(current.forest)
         before = self._clock()
         # Meanwhile other threads need not.
         self._next_check = before + LONGEST_CHECK
-        stored = fingerprint.load(connection)
+        stored = database_sum.load(connection)
         after = self._clock()
         self._next_check = after + max(CHECK_EVERY, REST * (after - before))
         if fingerprint.between(stored, own) != self._difference:
@@ -267,7 +265,7 @@ class CachedForest:
             )
 
     def _trust_if_quiet(
-        self, connection: sa.Connection, current: Checkpoint, since: float
+        self, connection: Connection, current: Checkpoint, since: float
     ) -> None:
         if self._clock() - since < QUIET:
             return

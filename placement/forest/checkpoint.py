@@ -5,8 +5,6 @@ import itertools
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-import sqlalchemy as sa
-
 from placement import measure
 from placement.forest import loading, reading
 from placement.forest.forest import Forest
@@ -14,6 +12,7 @@ from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import Tree
 from placement.objects import change_log
 from placement.objects.change_log import LogPosition
+from placement.objects.transaction import Connection
 from placement_foundation.observing import telemetry
 
 
@@ -33,7 +32,7 @@ class Checkpoint:
 
 
 def read_all(
-    connection: sa.Connection, position: LogPosition, former: Forest | None = None
+    connection: Connection, position: LogPosition, former: Forest | None = None
 ) -> Checkpoint:
     """Return the whole forest, read afresh.
 
@@ -45,7 +44,7 @@ def read_all(
 
 
 def follow(
-    connection: sa.Connection, base: Checkpoint, lists: Mapping[int, str]
+    connection: Connection, base: Checkpoint, lists: Mapping[int, str]
 ) -> Checkpoint:
     """Return a forest with everything that has changed as it is now.
 
@@ -71,7 +70,7 @@ def follow(
 
 
 def _list_changed(
-    connection: sa.Connection,
+    connection: Connection,
     grown: Forest,
     root_ids: Collection[int],
     shards: Sequence[int],

@@ -1,8 +1,9 @@
 """Sums over the rows that trees are made of, each row weighted by what it says.
 
 They change with each row that is added, removed or changed, and with two rows that
-exchange what they say. The database computes the same: see ``fingerprint``. So there
-are only products of two numbers below 2**31, and remainders.
+exchange what they say. The database computes the same: see
+``placement/objects/database_sum.py``. So there are only products of two numbers below
+2**31, and remainders.
 """
 
 import functools
@@ -10,24 +11,16 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from placement.model.checksum import (
+    FACTOR,
+    FIELD_FACTORS,
+    MODULUS,
+    OTHER_FACTOR,
+    OTHER_MODULUS,
+)
 from placement.model.tree import Provider, Tree
 from placement_foundation.database.digest import digest_of
 
-# Two primes below 2**31. Sums count modulo the first.
-MODULUS = 2_147_483_647
-OTHER_MODULUS = 2_147_483_629
-# The weight of a row is the product of these multiples of its provider's id. With two
-# moduli it is no polynomial, whose values some exchanges would leave the same in sum.
-FACTOR = 1_103_515_245
-OTHER_FACTOR = 1_664_525_069
-# How much each field of an inventory counts.
-FIELD_FACTORS = {
-    "total": 1_009,
-    "reserved": 9_176,
-    "min_unit": 31_337,
-    "max_unit": 48_611,
-    "step_size": 65_537,
-}
 # Of how many names, and of how many sets of them, the digests are remembered.
 MOST_NAMES = 10_000
 

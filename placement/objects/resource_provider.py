@@ -12,6 +12,7 @@ from placement.db import models
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.objects import exact_match, generation
+from placement.objects.exact_match import WantedStrings
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -244,6 +245,34 @@ def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
         # holder committed.
         providers += _list(tx.connection, _BY_IDS, ids=chunk)
     return providers
+
+
+def list_roots(
+    connection: sa.Connection, uuids: Collection[str], names: Collection[str]
+) -> frozenset[int]:
+    """Return the ids of the roots of the providers with some UUIDs or names."""
+    row = models.ResourceProvider
+    # Both are optional in the table only.
+    root_id: Any = row.root_provider_id
+    name: Any = row.name
+    found = exact_match.ids_of_all(
+        connection,
+        [
+            WantedStrings(root_id, row.uuid, uuids),
+            WantedStrings(root_id, name, names),
+        ],
+    )
+    # Providers without a root are not part of the API.
+    return frozenset(key for ids in found for key in ids.values() if key)
+
+
+def list_roots_with_trait(connection: sa.Connection, trait_id: int) -> frozenset[int]:
+    """Return the ids of the roots of the trees in which a provider has a trait."""
+    row, pair = models.ResourceProvider, models.ResourceProviderTrait
+    query = sa.select(row.root_provider_id).distinct()
+    query = query.join(pair, pair.resource_provider_id == row.id)
+    found = connection.scalars(query.where(pair.trait_id == trait_id))
+    return frozenset(key for key in found if key)
 
 
 def list_places(

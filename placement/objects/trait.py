@@ -65,6 +65,12 @@ def _conditions(filters: TraitFilters) -> Iterator[sa.ColumnElement[bool]]:
         yield had if filters.associated else ~had
 
 
+def list_all(connection: sa.Connection) -> list[Trait]:
+    """Return all traits, in the order of their ids."""
+    rows: Iterable[Any] = connection.execute(TRAITS)
+    return [Trait(*row) for row in rows]
+
+
 def list_by_provider(connection: sa.Connection, provider_id: int) -> list[Trait]:
     """Return the traits of a provider, in the order of their ids."""
     rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})

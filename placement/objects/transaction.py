@@ -2,13 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
 from placement.model import entry
 from placement.model.entry import Entry
 from placement_foundation.database.origin import Origin
+
+# What functions that only read take; rooms above use it without SQLAlchemy.
+Connection: TypeAlias = sa.Connection
 
 
 @dataclasses.dataclass(eq=False, slots=True)

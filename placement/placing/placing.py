@@ -9,8 +9,6 @@ import dataclasses
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-import sqlalchemy as sa
-
 from placement import errors
 from placement.forest import cache, loading
 from placement.forest.forest import Forest
@@ -21,6 +19,7 @@ from placement.objects import allocation, lease
 from placement.objects import placing as stored
 from placement.objects.ledger import Ledger
 from placement.objects.placing import Ground, Refused, Standing, Written
+from placement.objects.transaction import Connection
 from placement.operation import Context
 from placement.questions import candidate_query, candidates
 from placement.questions.explanation import explanation
@@ -274,7 +273,7 @@ class Placing:
         )
 
 
-def load(connection: sa.Connection, placings: Sequence[Placing]) -> Scene:
+def load(connection: Connection, placings: Sequence[Placing]) -> Scene:
     """Return the cloud as some requests find it, which share a database.
 
     :raises NoLeases: a lease is wanted, and there is no table for it

@@ -7,6 +7,8 @@ import sqlalchemy as sa
 
 from placement.forest import fingerprint, forest, loading, reading
 from placement.forest.forest import Forest
+from placement.objects import database_sum
+from placement.objects.database_sum import Fingerprint
 from placement_foundation.database.digest import digest, digest_of
 from placement_foundation.database.storage import Database
 from tests.instances import Instances
@@ -20,9 +22,9 @@ def read(connection: sa.Connection) -> Forest:
     return forest.forest_of(words, reading.load(connection, words))
 
 
-def difference(connection: sa.Connection) -> fingerprint.Fingerprint:
+def difference(connection: sa.Connection) -> Fingerprint:
     of_forest = fingerprint.of_forest(read(connection))
-    return fingerprint.between(fingerprint.load(connection), of_forest)
+    return fingerprint.between(database_sum.load(connection), of_forest)
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ import sqlalchemy as sa
 
 from placement import app
 from placement.db import migration, models
-from placement.forest import cache, checkpoint, fingerprint, forest, reading, vocabulary
+from placement.forest import cache, checkpoint, forest, reading, vocabulary
 from placement.forest.checkpoint import Checkpoint
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
-from placement.objects import allocation, change_log
+from placement.objects import allocation, change_log, database_sum
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement.schemas import allocation_candidate as wire
@@ -144,7 +144,7 @@ def test_what_one_thread_has_found_another_one_does_not_forget(
     one = instances.start()
     one.client.make_provider(VCPU=8)
     cache.warm_up(one.database, one.keeper)
-    sums, begun = fingerprint.load, list[bool]()
+    sums, begun = database_sum.load, list[bool]()
 
     def compare(connection: sa.Connection) -> Any:
         found = sums(connection)
@@ -157,7 +157,7 @@ def test_what_one_thread_has_found_another_one_does_not_forget(
             assert not one.keeper.is_keeping
         return found
 
-    monkeypatch.setattr(fingerprint, "load", compare)
+    monkeypatch.setattr(database_sum, "load", compare)
     one.clock.now += NOTICED_AFTER
     one.keeper.watch(one.database)
     assert begun
