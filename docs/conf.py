@@ -20,5 +20,7 @@ extensions = [
 ]
 man_pages = reference.MAN_PAGES
 exclude_patterns = ["_build"]
+# Commands, their output, files: what is code says so.
+highlight_language = "none"
 html_theme = "alabaster"
 html_theme_options = {"page_width": "1100px", "sidebar_width": "260px"}
