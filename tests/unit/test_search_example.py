@@ -1,4 +1,4 @@
-"""The example in ``docs/candidate-search.rst`` is true: what is found, and by how much work."""
+"""The example in ``docs/candidate-search.rst`` is true: what is found, and the work."""
 
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
