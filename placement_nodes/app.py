@@ -10,7 +10,6 @@ from placement_foundation.http import middleware as surroundings
 from placement_foundation.http import monitoring, refusal
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surrounded, Surroundings
-from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import assembly
 from placement_nodes import conf, errors, measure, middleware, policy, version
 from placement_nodes.db import migration
@@ -45,7 +44,6 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     :raises Exception: the policy file cannot be parsed, or the database cannot be
         reached
     """
-    enforcer = policy.make_enforcer(config)
     database = assembly.connect(
         option.database_settings(config.database),
         migration.SCHEMA,
@@ -53,7 +51,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     )
     # Servers may fork from here on.
     database.rest()
-    return _assemble(config, database, enforcer)
+    return build(config, database)
 
 
 def build(config: cfg.ConfigOpts, database: Database) -> "WSGIApplication":
@@ -61,12 +59,7 @@ def build(config: cfg.ConfigOpts, database: Database) -> "WSGIApplication":
 
     :raises Exception: the policy file cannot be parsed
     """
-    return _assemble(config, database, policy.make_enforcer(config))
-
-
-def _assemble(
-    config: cfg.ConfigOpts, database: Database, enforcer: Enforcer
-) -> "WSGIApplication":
+    enforcer = policy.make_enforcer(config)
     application: WSGIApplication = Application(
         SERVICE, database, conf.settings(config), enforcer
     )

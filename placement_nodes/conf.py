@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from oslo_config import cfg
 from oslo_log import log
@@ -133,12 +133,11 @@ def register_sync(config: cfg.ConfigOpts) -> None:
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return all options, for the generator of the sample configuration."""
-    keystone = option.list_keystone()
     return [
         *SERVICE_OPTIONS,
         ("sync", SYNC_OPTIONS),
         *((group, access.list_options()) for group in SERVICES),
-        *((group, options) for group, options in keystone),
+        *option.list_keystone(),
     ]
 
 
@@ -147,15 +146,14 @@ def settings(config: cfg.ConfigOpts) -> Settings:
     return Settings(**option.values(Settings, config.nodes))
 
 
-def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
+def read_for_service() -> cfg.ConfigOpts:
     """Return the configuration of the service from files and environment alone.
 
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_NODES_CONFIG_DIR`` is set, and
         has no ``placement-nodes.conf``
     :raises cfg.RequiredOptError: no file or variable names the database
     """
-    found = os.environ if environment is None else environment
-    return read(option.list_files(found, PROJECT))
+    return read(option.list_files(os.environ, PROJECT))
 
 
 def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:

@@ -1,19 +1,10 @@
-"""The error responses of the node service, and the error document."""
+"""The error document."""
 
 import json
 from typing import Any
 
-from placement_foundation.errors import (
-    BadRequest,
-    Conflict,
-    NotAcceptable,
-    NotFound,
-    ServiceError,
-    UnavailableVersion,
-)
+from placement_foundation.errors import ServiceError, UnavailableVersion
 from placement_foundation.http.version import Version
-
-__all__ = ["BadRequest", "Conflict", "NotAcceptable", "NotFound", "document"]
 
 # The messages used if there is nothing to name.
 STOCK = {

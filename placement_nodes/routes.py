@@ -5,9 +5,10 @@
 
 from functools import partial
 
+from placement_foundation import errors
 from placement_foundation.http.operation import Deviation, Handler, Operation
 from placement_foundation.http.version import ByVersion, always, since
-from placement_nodes import errors, version
+from placement_nodes import version
 from placement_nodes.handlers import driver, node, root, state, trait
 from placement_nodes.objects import node as ledger
 from placement_nodes.schemas import driver as driver_wire

@@ -15,10 +15,9 @@ from placement_foundation.http import middleware, monitoring, refusal
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surroundings
 from placement_foundation.http.page import Page
-from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import assembly, side
 from placement_reservations import conf, errors, measure, policy, version
-from placement_reservations.clock import SystemClock
+from placement_reservations.clock import Clock
 from placement_reservations.compute import Compute
 from placement_reservations.compute.placement import PlacementCompute
 from placement_reservations.db import migration
@@ -69,8 +68,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     :raises Exception: the policy file cannot be parsed, the database cannot be reached,
         or the configuration does not say how to reach Placement
     """
-    enforcer = policy.make_enforcer(config)
-    return _assemble(config, make_world(config), enforcer)
+    return build(config, make_world(config))
 
 
 def begin_events(config: cfg.ConfigOpts) -> None:
@@ -127,7 +125,7 @@ def make_world(config: cfg.ConfigOpts) -> World:
     database.rest()
     placement = Client(access.from_config(config, "placement"))
     compute = _make_compute(config, database, placement)
-    return World(database, placement, compute, SystemClock(), conf.rules(config))
+    return World(database, placement, compute, Clock(), conf.rules(config))
 
 
 def _make_compute(
@@ -157,12 +155,7 @@ def build(config: cfg.ConfigOpts, world: World) -> "WSGIApplication":
 
     :raises Exception: the policy file cannot be parsed
     """
-    return _assemble(config, world, policy.make_enforcer(config))
-
-
-def _assemble(
-    config: cfg.ConfigOpts, world: World, enforcer: Enforcer
-) -> "WSGIApplication":
+    enforcer = policy.make_enforcer(config)
     application = Application(SERVICE, world.database, world, enforcer)
     pages = monitoring.health_pages(world.database, migration.SCHEMA)
     elsewhere = monitoring.elsewhere(config, lambda: _metrics_page(world))

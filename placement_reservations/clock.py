@@ -2,24 +2,13 @@
 
 import datetime
 import time
-from typing import Protocol
 
 from placement_foundation.clock import utc_now
 
 MINUTE = datetime.timedelta(minutes=1)
 
 
-class Clock(Protocol):
-    """A source of the time, which can wait."""
-
-    def now(self) -> datetime.datetime:
-        """Return the current time."""
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-
-
-class SystemClock:
+class Clock:
     """The clock of the machine."""
 
     def now(self) -> datetime.datetime:

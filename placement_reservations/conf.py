@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from keystoneauth1 import loading
 from oslo_config import cfg
@@ -146,23 +146,21 @@ def register(config: cfg.ConfigOpts) -> None:
 
 def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return all options, for the generator of the sample configuration."""
-    keystone = option.list_keystone()
     return [
         *OPTIONS,
         *((group, access.list_options()) for group in SERVICES),
-        *((group, options) for group, options in keystone),
+        *option.list_keystone(),
     ]
 
 
-def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
+def read_for_service() -> cfg.ConfigOpts:
     """Return the configuration of the service from files and environment alone.
 
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_RESERVATIONS_CONFIG_DIR`` is
         set, and has no ``placement-reservations.conf``
     :raises cfg.RequiredOptError: no file or variable names the database
     """
-    found = os.environ if environment is None else environment
-    return read(option.list_files(found, PROJECT))
+    return read(option.list_files(os.environ, PROJECT))
 
 
 def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:

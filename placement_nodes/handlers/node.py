@@ -2,6 +2,7 @@
 
 from oslo_utils import uuidutils
 
+from placement_foundation import errors
 from placement_foundation.http.operation import (
     Call,
     Connection,
@@ -9,7 +10,6 @@ from placement_foundation.http.operation import (
     reading,
     writing,
 )
-from placement_nodes import errors
 from placement_nodes.conf import Settings
 from placement_nodes.objects import node as ledger
 from placement_nodes.objects import node_filter, provision

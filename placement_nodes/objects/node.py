@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from placement_nodes import errors
+from placement_foundation import errors
 from placement_nodes.db import models
 
 ENROLL = "enroll"

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from placement_nodes import errors
+from placement_foundation import errors
 from placement_nodes.db import models
 from placement_nodes.objects import node as ledger
 from placement_nodes.objects.node import Node

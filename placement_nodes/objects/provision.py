@@ -6,8 +6,8 @@ There is no hardware behind it, so each change is immediate.
 from collections.abc import Mapping
 from typing import Any
 
+from placement_foundation import errors
 from placement_foundation.clock import utc_now
-from placement_nodes import errors
 from placement_nodes.objects.node import ENROLL, Node
 
 MANAGEABLE, AVAILABLE, ACTIVE = "manageable", "available", "active"

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 import os_traits
 import sqlalchemy as sa
 
+from placement_foundation import errors
 from placement_foundation.clock import utc_now
-from placement_nodes import errors
 from placement_nodes.db import models
 from placement_nodes.objects.node import Node
 

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping
 
+from placement_foundation import errors
 from placement_foundation.http.schema import Json, Schema
-from placement_nodes import errors
 
 COMPLAINT = "Schema error for body: "
 # The size limit of a node, as JSON. Larger nodes would not get through to some servers.

@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 
 from oslo_utils import uuidutils
 
+from placement_foundation import errors
 from placement_foundation.http.schema import UUID, Json, View, extend
 from placement_foundation.http.version import ByVersion
-from placement_nodes import errors, version
+from placement_nodes import version
 from placement_nodes.objects.node import Node, canonical_uuid
 from placement_nodes.schemas import field
 from placement_nodes.schemas.document import Body, check_size

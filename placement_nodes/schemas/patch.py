@@ -7,9 +7,10 @@ from typing import Any
 import jsonpatch
 import jsonpointer
 
+from placement_foundation import errors
 from placement_foundation.http.schema import Json
 from placement_foundation.http.version import ByVersion
-from placement_nodes import errors, version
+from placement_nodes import version
 from placement_nodes.schemas import field
 from placement_nodes.schemas.document import Body, check_size
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from oslo_utils import strutils, uuidutils
 
+from placement_foundation import errors
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.version import ByVersion, Version
-from placement_nodes import errors, version
+from placement_nodes import version
 from placement_nodes.objects import trait
 from placement_nodes.objects.node import canonical_uuid
 from placement_nodes.objects.node_filter import SORT_KEYS, Filters, Page

@@ -123,9 +123,6 @@ class Agent:
         # The nodes for which Placement did not answer: they come last in the next pass,
         # so that they do not hold up the others.
         self._unanswered: set[str] = set()
-        # What a pass has done that several nodes need, and traits that it has seen.
-        self._done: set[str] = set()
-        self._traits: frozenset[str] = frozenset()
 
     def synchronise_all(self) -> Tally:
         """Copy all nodes to Placement, and remove providers whose nodes are gone.
@@ -187,8 +184,6 @@ class Agent:
 
     def _pass(self, nodes: Iterable[Mapping[str, Any]], gone: Collection[str]) -> Tally:
         tally = Tally()
-        self._done = set()
-        self._traits = frozenset()
         wanted = list(_wanted(nodes, self._memory.providers, tally))
         if not self._dry:
             wanted = self._remembered(wanted, tally)
@@ -310,8 +305,7 @@ class Agent:
 
         :raises errors.Conflict: another client has changed the provider meanwhile
         """
-        found = plan.find(self._placement, wanted, self._traits)
-        self._traits |= found.known_traits
+        found = plan.find(self._placement, wanted)
         faults = [
             f"Placement does not know the standard trait {name}, because its os-traits "
             "is older: it is left out"
@@ -319,8 +313,6 @@ class Agent:
         ]
         generation = found.generation
         for step in plan.steps(wanted, found):
-            if step.text in self._done:
-                continue
             self._say(f"{wanted.uuid}: {step.text}")
             if self._dry:
                 continue
@@ -333,8 +325,6 @@ class Agent:
                     faults.append(f"the old inventory is kept: {exc}")
             else:
                 tally.changed.add(wanted.uuid)
-                if step.once:
-                    self._done.add(step.text)
         return faults
 
     def _remove(self, uuid: str, tally: Tally) -> bool:

@@ -71,14 +71,12 @@ class Step:
 
     ``perform`` takes the generation of the provider, None if there is none yet, and
     returns the next one. ``optional`` steps may be refused because of allocations; the
-    steps after them are done all the same. ``once`` marks steps that several nodes need
-    and that are done once in a pass.
+    steps after them are done all the same.
     """
 
     text: str
     perform: Callable[[Client, int | None], int | None]
     optional: bool = False
-    once: bool = False
 
 
 def wanted_of(node: Mapping[str, Any]) -> Wanted:
@@ -133,28 +131,27 @@ def is_free(node: Mapping[str, Any]) -> bool:
     )
 
 
-def find(
-    placement: Client, wanted: Wanted, known: frozenset[str] = frozenset()
-) -> Found:
+def find(placement: Client, wanted: Wanted) -> Found:
     """Read the state in Placement.
 
-    :param known: traits that are known to exist
     :raises errors.PlacementError: it cannot be read
     """
     uuid = wanted.uuid
     name = _name_of(placement, uuid)
     if name is None:
-        return Found(
-            None, {}, frozenset(), _known_traits(placement, wanted.traits, known)
-        )
+        return Found(None, {}, frozenset(), _existing(placement, wanted.traits))
     inventories = placement.get_part(uuid, INVENTORIES)
     traits = frozenset(placement.get_part(uuid, TRAITS).value)
-    there = wanted.traits
+    known = traits
     if wanted.traits != traits:
-        there = _known_traits(placement, wanted.traits, known)
+        known = _existing(placement, wanted.traits)
     # If the provider changed between the two, the older generation makes the write
     # fail.
-    return Found(inventories.generation, inventories.value, traits, there, name)
+    return Found(inventories.generation, inventories.value, traits, known, name)
+
+
+def _existing(placement: Client, names: frozenset[str]) -> frozenset[str]:
+    return placement.list_traits(names) if names else names
 
 
 def is_there(placement: Client, uuid: str) -> bool:
@@ -169,12 +166,6 @@ def _name_of(placement: Client, uuid: str) -> str | None:
     """Return the name of a provider, None if there is none."""
     tree = placement.list_providers(in_tree=uuid)
     return next((each.name for each in tree if each.uuid == uuid), None)
-
-
-def _known_traits(
-    placement: Client, names: frozenset[str], known: frozenset[str]
-) -> frozenset[str]:
-    return names if names <= known else placement.list_traits(names)
 
 
 def unknown_traits(wanted: Wanted, found: Found) -> list[str]:
@@ -274,7 +265,7 @@ def _ensure_class(name: str) -> Step:
         placement.put(path_of("resource_classes", name), version="1.7")
         return generation
 
-    return Step(f"make sure of the resource class {name}", perform, once=True)
+    return Step(f"make sure of the resource class {name}", perform)
 
 
 def _replace_inventories(wanted: Wanted) -> Step:
@@ -296,7 +287,7 @@ def _ensure_trait(name: str) -> Step:
         placement.put(path_of("traits", name), version="1.6")
         return generation
 
-    return Step(f"make sure of the trait {name}", perform, once=True)
+    return Step(f"make sure of the trait {name}", perform)
 
 
 def _replace_traits(uuid: str, names: frozenset[str]) -> Step:

@@ -10,13 +10,14 @@ from placement_reservations import capacity, state
 from placement_reservations.blazar import judging
 from placement_reservations.blazar.judging import Refusal
 from placement_reservations.blazar.reading import Row, Source
-from placement_reservations.capacity import Holding, Interval, Size
+from placement_reservations.capacity import NO_LIMITS, Holding, Interval, Size
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import debt as debts
 from placement_reservations.store import event as events
 from placement_reservations.store import flavor as flavors
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
+from placement_reservations.store import row as store_row
 from placement_reservations.store.debt import Debt
 from placement_reservations.store.host import Details, Host
 from placement_reservations.store.lease import Event, Lease, Reservation, Wish
@@ -143,15 +144,14 @@ def _number_slots(
 
 
 def _host(source: Source, row: Row, number: int) -> Host:
-    details = Details(
+    details = store_row.load(
+        Details,
+        row,
         name=row["hypervisor_hostname"],
         size=Size(row["vcpus"], row["memory_mb"], row["local_gb"]),
         available=row["reservable"],
         service_name=row["service_name"] or "",
-        cpu_info=row["cpu_info"],
-        hypervisor_type=row["hypervisor_type"],
-        hypervisor_version=row["hypervisor_version"],
-        availability_zone=row["availability_zone"],
+        limits=NO_LIMITS,
     )
     capabilities = {
         each["name"]: each["value"]
@@ -163,46 +163,37 @@ def _host(source: Source, row: Row, number: int) -> Host:
 
 
 def _lease(source: Source, row: Row) -> Lease:
-    return Lease(
-        row["id"],
-        row["name"],
-        row["user_id"],
-        row["project_id"],
-        Interval(row["start_date"], row["end_date"]),
-        state.LeaseStatus(row["status"]),
-        tuple(
+    return store_row.load(
+        Lease,
+        row,
+        interval=Interval(row["start_date"], row["end_date"]),
+        status=state.LeaseStatus(row["status"]),
+        status_reason=None,
+        reservations=tuple(
             _reservation(each, source.wishes[each["resource_id"]])
             for each in source.reservations[row["id"]]
         ),
-        tuple(
-            Event(
-                each["id"],
-                each["lease_id"],
-                state.EventType(each["event_type"]),
-                each["time"],
-                state.EventStatus(each["status"]),
-                each["created_at"],
-                each["updated_at"],
+        events=tuple(
+            store_row.load(
+                Event,
+                each,
+                event_type=state.EventType(each["event_type"]),
+                status=state.EventStatus(each["status"]),
             )
             for each in source.events[row["id"]]
         ),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
     )
 
 
 def _reservation(row: Row, wish: Row) -> Reservation:
-    size = Size(wish["vcpus"], wish["memory_mb"], wish["disk_gb"])
-    return Reservation(
-        row["id"],
-        row["lease_id"],
-        row["resource_id"],
-        Wish(size, wish["amount"], wish["affinity"], judging.requirement_of(wish)),
-        state.ReservationStatus(row["status"]),
-        LACKS if row["missing_resources"] else None,
-        row["resources_changed"],
-        row["created_at"],
-        row["updated_at"],
+    size = store_row.load(Size, wish)
+    required = judging.requirement_of(wish)
+    return store_row.load(
+        Reservation,
+        row,
+        wish=Wish(size, wish["amount"], wish["affinity"], required),
+        status=state.ReservationStatus(row["status"]),
+        lacks=LACKS if row["missing_resources"] else None,
     )
 
 

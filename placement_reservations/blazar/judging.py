@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from placement_reservations import requirement, state
 from placement_reservations.blazar.reading import Row, Source
@@ -155,7 +156,6 @@ def _faults_of_lease(
             yield f"it has no {column}"
     if not lease["start_date"] < lease["end_date"]:
         yield "it does not end after its start"
-    yield from _faults_of_events(source, lease)
     yield from _faults_of_parts(source, lease)
     reservations = source.reservations.get(lease["id"], ())
     if not reservations:
@@ -166,45 +166,32 @@ def _faults_of_lease(
 
 
 def _faults_of_parts(source: Source, lease: Row) -> Iterator[str]:
-    """Yield which parts of a lease are not in the state that belongs to its own."""
+    """Yield which parts of a lease do not belong to its state and its times."""
     if lease["status"] not in PARTS:
         return
     start, end, reservations = PARTS[lease["status"]]
-    wanted = {state.EventType.START: start, state.EventType.END: end}
-    for each in source.events.get(lease["id"], ()):
-        kind, status = each["event_type"], each["status"]
-        if status not in wanted.get(kind, {status}):
-            yield f"it is {lease['status']}, but its event {kind} is {status}"
+    wanted: dict[str, tuple[Collection[str], Any]] = {
+        state.EventType.START: (start, lease["start_date"]),
+        state.EventType.END: (end, lease["end_date"]),
+    }
+    events = source.events.get(lease["id"], ())
+    types = [each["event_type"] for each in events]
+    are_once = len(types) == len({*types}) and wanted.keys() <= {*types} <= EVENTS
+    if not are_once or not all(_fits(each, wanted) for each in events):
+        shown = sorted(
+            f"{each['event_type']} {each['status']} {each['time']}" for each in events
+        )
+        yield f"it is {lease['status']}, but its events are: {', '.join(shown)}"
     for each in source.reservations.get(lease["id"], ()):
         key, status = each["id"], each["status"]
         if status not in reservations:
             yield f"it is {lease['status']}, but its reservation {key} is {status}"
 
 
-def _faults_of_events(source: Source, lease: Row) -> Iterator[str]:
-    times = {
-        state.EventType.START: lease["start_date"],
-        state.EventType.END: lease["end_date"],
-    }
-    events = source.events.get(lease["id"], ())
-    types = Counter(event["event_type"] for event in events)
-    for event_type in (state.EventType.START, state.EventType.END):
-        if not types[event_type]:
-            yield f"it has no event {event_type}"
-    for event_type, count in types.items():
-        if event_type not in EVENTS:
-            yield f"its event {event_type} means nothing here"
-        elif count > 1:
-            yield f"it has {count} events {event_type}"
-    for event in events:
-        if event["status"] not in SETTLED:
-            yield f"its event {event['event_type']} is {event['status']}"
-        if event["time"] is None:
-            yield f"its event {event['event_type']} has no time"
-        elif event["time"] != (time := times.get(event["event_type"], event["time"])):
-            yield (
-                f"its event {event['event_type']} is at {event['time']}, not at {time}"
-            )
+def _fits(event: Row, wanted: Mapping[str, tuple[Collection[str], Any]]) -> bool:
+    """Return whether an event has one of some statuses, and a time: that, if named."""
+    statuses, time = wanted.get(event["event_type"], (SETTLED, event["time"]))
+    return event["status"] in statuses and event["time"] == time is not None
 
 
 def _faults_of_reservation(
@@ -218,8 +205,6 @@ def _faults_of_reservation(
     if wish is None or wish["reservation_id"] != reservation["id"]:
         yield "what it reserves is not in instance_reservations"
         return
-    if status not in frozenset(state.ReservationStatus):
-        yield f"its status {status} means nothing here"
     if status == state.ReservationStatus.DELETED:
         return
     for column, least in LEAST.items():

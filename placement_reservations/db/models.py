@@ -6,16 +6,15 @@ automatically.
 
 import datetime
 import enum
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
-from sqlalchemy import orm
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from placement_foundation.clock import utc_now
 from placement_foundation.database import column
 from placement_reservations import state
 
-MOMENT = column.moment()
 # The id of a lease, and of anything that belongs to one.
 UUID = sa.String(36)
 LONGEST_NAME = 255
@@ -25,21 +24,33 @@ NAME = column.word(LONGEST_NAME)
 CHARSET = {"mysql_charset": "utf8mb4"}
 
 
+def part_of(key: str) -> sa.ForeignKey:
+    """Return the reference of a row that is deleted with another one."""
+    return sa.ForeignKey(key, ondelete="CASCADE")
+
+
 def one_of(kind: type[enum.StrEnum], length: int = 16) -> sa.Enum:
     """Return the type of a column that has one of some words."""
     return sa.Enum(kind, native_enum=False, length=length, values_callable=list)
 
 
-class Base(orm.DeclarativeBase):
+class Base(DeclarativeBase):
     """What every table has: when a row was created, and when it was last changed."""
 
     __table_args__: Any = CHARSET
+    type_annotation_map: ClassVar = {
+        datetime.datetime: column.moment(),
+        state.LeaseStatus: one_of(state.LeaseStatus),
+        state.ReservationStatus: one_of(state.ReservationStatus),
+        state.EventStatus: one_of(state.EventStatus),
+        state.EventType: one_of(state.EventType, 66),
+    }
 
-    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(
-        MOMENT, default=utc_now, sort_order=-2
+    created_at: Mapped[datetime.datetime] = mapped_column(
+        default=utc_now, sort_order=-2
     )
-    updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        MOMENT, onupdate=utc_now, sort_order=-1
+    updated_at: Mapped[datetime.datetime | None] = mapped_column(
+        onupdate=utc_now, sort_order=-1
     )
 
 
@@ -49,14 +60,14 @@ class Lease(Base):
     __tablename__ = "leases"
     __table_args__ = (sa.Index("leases_project_id_idx", "project_id"), CHARSET)
 
-    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
-    name: orm.Mapped[str] = orm.mapped_column(NAME)
-    user_id: orm.Mapped[str] = orm.mapped_column(NAME)
-    project_id: orm.Mapped[str] = orm.mapped_column(NAME)
-    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    status: orm.Mapped[state.LeaseStatus] = orm.mapped_column(one_of(state.LeaseStatus))
-    status_reason: orm.Mapped[str | None] = orm.mapped_column(column.text())
+    id: Mapped[str] = mapped_column(UUID, primary_key=True)
+    name: Mapped[str] = mapped_column(NAME)
+    user_id: Mapped[str] = mapped_column(NAME)
+    project_id: Mapped[str] = mapped_column(NAME)
+    start_date: Mapped[datetime.datetime]
+    end_date: Mapped[datetime.datetime]
+    status: Mapped[state.LeaseStatus] = mapped_column(one_of(state.LeaseStatus))
+    status_reason: Mapped[str | None] = mapped_column(column.text())
 
 
 class Reservation(Base):
@@ -68,18 +79,14 @@ class Reservation(Base):
         CHARSET,
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(
-        UUID, sa.ForeignKey("leases.id", ondelete="CASCADE")
-    )
-    position: orm.Mapped[int]
-    resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(66))
-    resource_id: orm.Mapped[str] = orm.mapped_column(UUID)
-    status: orm.Mapped[state.ReservationStatus] = orm.mapped_column(
-        one_of(state.ReservationStatus)
-    )
-    resources_changed: orm.Mapped[bool]
-    lacks: orm.Mapped[str | None] = orm.mapped_column(column.text())
+    id: Mapped[str] = mapped_column(UUID, primary_key=True)
+    lease_id: Mapped[str] = mapped_column(UUID, part_of("leases.id"))
+    position: Mapped[int]
+    resource_type: Mapped[str] = mapped_column(sa.String(66))
+    resource_id: Mapped[str] = mapped_column(UUID)
+    status: Mapped[state.ReservationStatus]
+    resources_changed: Mapped[bool]
+    lacks: Mapped[str | None] = mapped_column(column.text())
 
 
 class InstanceReservation(Base):
@@ -93,17 +100,15 @@ class InstanceReservation(Base):
         CHARSET,
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
-    reservation_id: orm.Mapped[str] = orm.mapped_column(
-        UUID, sa.ForeignKey("reservations.id", ondelete="CASCADE")
-    )
-    vcpus: orm.Mapped[int]
-    memory_mb: orm.Mapped[int]
-    disk_gb: orm.Mapped[int]
-    amount: orm.Mapped[int]
-    affinity: orm.Mapped[bool | None]
-    resource_properties: orm.Mapped[str] = orm.mapped_column(sa.Text)
-    flavor_id: orm.Mapped[str] = orm.mapped_column(UUID)
+    id: Mapped[str] = mapped_column(UUID, primary_key=True)
+    reservation_id: Mapped[str] = mapped_column(UUID, part_of("reservations.id"))
+    vcpus: Mapped[int]
+    memory_mb: Mapped[int]
+    disk_gb: Mapped[int]
+    amount: Mapped[int]
+    affinity: Mapped[bool | None]
+    resource_properties: Mapped[str] = mapped_column(sa.Text)
+    flavor_id: Mapped[str] = mapped_column(UUID)
 
 
 class Event(Base):
@@ -116,15 +121,11 @@ class Event(Base):
         CHARSET,
     )
 
-    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
-    lease_id: orm.Mapped[str] = orm.mapped_column(
-        UUID, sa.ForeignKey("leases.id", ondelete="CASCADE")
-    )
-    event_type: orm.Mapped[state.EventType] = orm.mapped_column(
-        one_of(state.EventType, 66)
-    )
-    time: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    status: orm.Mapped[state.EventStatus] = orm.mapped_column(one_of(state.EventStatus))
+    id: Mapped[str] = mapped_column(UUID, primary_key=True)
+    lease_id: Mapped[str] = mapped_column(UUID, part_of("leases.id"))
+    event_type: Mapped[state.EventType]
+    time: Mapped[datetime.datetime]
+    status: Mapped[state.EventStatus] = mapped_column(one_of(state.EventStatus))
 
 
 class ComputeHost(Base):
@@ -138,19 +139,19 @@ class ComputeHost(Base):
         CHARSET,
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    hypervisor_hostname: orm.Mapped[str] = orm.mapped_column(NAME)
-    service_name: orm.Mapped[str] = orm.mapped_column(NAME)
-    vcpus: orm.Mapped[int]
-    memory_mb: orm.Mapped[int]
-    local_gb: orm.Mapped[int]
-    cpu_info: orm.Mapped[str] = orm.mapped_column(sa.Text)
-    hypervisor_type: orm.Mapped[str] = orm.mapped_column(NAME)
-    hypervisor_version: orm.Mapped[int]
-    availability_zone: orm.Mapped[str] = orm.mapped_column(NAME)
-    status: orm.Mapped[str | None] = orm.mapped_column(sa.String(13))
-    reservable: orm.Mapped[bool]
-    limits: orm.Mapped[str | None] = orm.mapped_column(column.text())
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hypervisor_hostname: Mapped[str] = mapped_column(NAME)
+    service_name: Mapped[str] = mapped_column(NAME)
+    vcpus: Mapped[int]
+    memory_mb: Mapped[int]
+    local_gb: Mapped[int]
+    cpu_info: Mapped[str] = mapped_column(sa.Text)
+    hypervisor_type: Mapped[str] = mapped_column(NAME)
+    hypervisor_version: Mapped[int]
+    availability_zone: Mapped[str] = mapped_column(NAME)
+    status: Mapped[str | None] = mapped_column(sa.String(13))
+    reservable: Mapped[bool]
+    limits: Mapped[str | None] = mapped_column(column.text())
 
 
 class ExtraCapability(Base):
@@ -164,12 +165,10 @@ class ExtraCapability(Base):
         CHARSET,
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    computehost_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey("computehosts.id", ondelete="CASCADE")
-    )
-    name: orm.Mapped[str] = orm.mapped_column(NAME)
-    value: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    computehost_id: Mapped[int] = mapped_column(part_of("computehosts.id"))
+    name: Mapped[str] = mapped_column(NAME)
+    value: Mapped[str] = mapped_column(sa.Text)
 
 
 class HostProperty(Base):
@@ -177,8 +176,8 @@ class HostProperty(Base):
 
     __tablename__ = "host_properties"
 
-    name: orm.Mapped[str] = orm.mapped_column(NAME, primary_key=True)
-    private: orm.Mapped[bool]
+    name: Mapped[str] = mapped_column(NAME, primary_key=True)
+    private: Mapped[bool]
 
 
 class Allocation(Base):
@@ -194,19 +193,15 @@ class Allocation(Base):
         CHARSET,
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    computehost_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey("computehosts.id")
-    )
-    reservation_id: orm.Mapped[str] = orm.mapped_column(
-        UUID, sa.ForeignKey("reservations.id", ondelete="CASCADE")
-    )
-    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    vcpus: orm.Mapped[int]
-    memory_mb: orm.Mapped[int]
-    disk_gb: orm.Mapped[int]
-    wanted: orm.Mapped[bool]
+    id: Mapped[int] = mapped_column(primary_key=True)
+    computehost_id: Mapped[int] = mapped_column(sa.ForeignKey("computehosts.id"))
+    reservation_id: Mapped[str] = mapped_column(UUID, part_of("reservations.id"))
+    start_date: Mapped[datetime.datetime]
+    end_date: Mapped[datetime.datetime]
+    vcpus: Mapped[int]
+    memory_mb: Mapped[int]
+    disk_gb: Mapped[int]
+    wanted: Mapped[bool]
 
 
 class Cleaning(Base):
@@ -215,15 +210,13 @@ class Cleaning(Base):
     __tablename__ = "cleanings"
     __table_args__ = (sa.Index("cleanings_end_date_idx", "end_date"), CHARSET)
 
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    computehost_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey("computehosts.id", ondelete="CASCADE")
-    )
-    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
-    vcpus: orm.Mapped[int]
-    memory_mb: orm.Mapped[int]
-    disk_gb: orm.Mapped[int]
-    slots: orm.Mapped[int]
+    id: Mapped[int] = mapped_column(primary_key=True)
+    computehost_id: Mapped[int] = mapped_column(part_of("computehosts.id"))
+    end_date: Mapped[datetime.datetime]
+    vcpus: Mapped[int]
+    memory_mb: Mapped[int]
+    disk_gb: Mapped[int]
+    slots: Mapped[int]
 
 
 class Flavor(Base):
@@ -231,13 +224,13 @@ class Flavor(Base):
 
     __tablename__ = "flavors"
 
-    id: orm.Mapped[str] = orm.mapped_column(UUID, primary_key=True)
-    name: orm.Mapped[str] = orm.mapped_column(NAME)
-    vcpus: orm.Mapped[int]
-    ram: orm.Mapped[int]
-    disk: orm.Mapped[int]
-    resource_class: orm.Mapped[str] = orm.mapped_column(NAME)
-    project_id: orm.Mapped[str | None] = orm.mapped_column(NAME)
+    id: Mapped[str] = mapped_column(UUID, primary_key=True)
+    name: Mapped[str] = mapped_column(NAME)
+    vcpus: Mapped[int]
+    ram: Mapped[int]
+    disk: Mapped[int]
+    resource_class: Mapped[str] = mapped_column(NAME)
+    project_id: Mapped[str | None] = mapped_column(NAME)
 
 
 class Claim(Base):
@@ -249,11 +242,11 @@ class Claim(Base):
 
     __tablename__ = "claims"
 
-    subject: orm.Mapped[str] = orm.mapped_column(NAME, primary_key=True)
-    holder: orm.Mapped[str] = orm.mapped_column(UUID)
-    operation: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    document: orm.Mapped[str] = orm.mapped_column(sa.Text)
-    expires_at: orm.Mapped[datetime.datetime] = orm.mapped_column(MOMENT)
+    subject: Mapped[str] = mapped_column(NAME, primary_key=True)
+    holder: Mapped[str] = mapped_column(UUID)
+    operation: Mapped[str] = mapped_column(sa.String(16))
+    document: Mapped[str] = mapped_column(sa.Text)
+    expires_at: Mapped[datetime.datetime]
 
 
 class Debt(Base):
@@ -262,8 +255,8 @@ class Debt(Base):
     __tablename__ = "debts"
     __table_args__ = (sa.Index("debts_subject_idx", "subject"), CHARSET)
 
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    subject: orm.Mapped[str] = orm.mapped_column(NAME)
-    reservation_id: orm.Mapped[str | None] = orm.mapped_column(UUID)
-    hypervisor_hostname: orm.Mapped[str | None] = orm.mapped_column(NAME)
-    provider_uuid: orm.Mapped[str | None] = orm.mapped_column(UUID)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(NAME)
+    reservation_id: Mapped[str | None] = mapped_column(UUID)
+    hypervisor_hostname: Mapped[str | None] = mapped_column(NAME)
+    provider_uuid: Mapped[str | None] = mapped_column(UUID)

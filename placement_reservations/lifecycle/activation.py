@@ -1,6 +1,7 @@
 """Start of leases: reservation providers get the slots, and the project gets access."""
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -21,6 +22,20 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 OPERATION = "start"
+# What a lease, its reservations and its event are after an attempt to start it.
+Outcome: TypeAlias = tuple[
+    state.LeaseStatus, state.ReservationStatus, state.EventStatus
+]
+STARTED: Outcome = (
+    state.LeaseStatus.ACTIVE,
+    state.ReservationStatus.ACTIVE,
+    state.EventStatus.DONE,
+)
+FAILED: Outcome = (
+    state.LeaseStatus.ERROR,
+    state.ReservationStatus.ERROR,
+    state.EventStatus.ERROR,
+)
 
 
 def start(world: World, event: Event) -> None:
@@ -52,56 +67,26 @@ def proceed(world: World, claim: Claim) -> None:
         if execution.may_pass(exc) and world.clock.now() < lease.interval.end:
             _put_off(world, claim, exc)
         else:
-            _give_up(world, claim, execution.describe(exc))
+            reason = execution.describe(exc)
+            LOG.error("lease %s does not start: %s", lease_id, reason)
+            _finish(world, claim, FAILED, reason)
+            _count("failed")
     else:
-        _succeed(world, claim)
+        _finish(world, claim, STARTED, None)
+        _count("done")
 
 
-def _succeed(world: World, claim: Claim) -> None:
+def _finish(world: World, claim: Claim, outcome: Outcome, reason: str | None) -> None:
     lease_id = leases.id_of(claim.subject)
-    outcome = (
-        state.LeaseStatus.ACTIVE,
-        state.ReservationStatus.ACTIVE,
-        state.EventStatus.DONE,
-    )
+    lease, reservations, event = outcome
 
     def complete(connection: sa.Connection) -> None:
-        _close(connection, world, claim, *outcome)
-        leases.set_trouble(connection, lease_id, None)
-
-    execution.write(world, claim, complete)
-    _count("done")
-
-
-def _give_up(world: World, claim: Claim, reason: str) -> None:
-    lease_id = leases.id_of(claim.subject)
-    LOG.error("lease %s does not start: %s", lease_id, reason)
-    outcome = (
-        state.LeaseStatus.ERROR,
-        state.ReservationStatus.ERROR,
-        state.EventStatus.ERROR,
-    )
-
-    def complete(connection: sa.Connection) -> None:
-        _close(connection, world, claim, *outcome)
+        leases.move(connection, lease_id, lease, [state.LeaseStatus.STARTING])
+        leases.set_reservation_status(connection, lease_id, reservations)
+        events.close(connection, claim.document["event"], event, world.clock.now())
         leases.set_trouble(connection, lease_id, reason)
 
     execution.write(world, claim, complete)
-    _count("failed")
-
-
-def _close(
-    connection: sa.Connection,
-    world: World,
-    claim: Claim,
-    lease: state.LeaseStatus,
-    reservations: state.ReservationStatus,
-    event: state.EventStatus,
-) -> None:
-    lease_id = leases.id_of(claim.subject)
-    leases.move(connection, lease_id, lease, [state.LeaseStatus.STARTING])
-    leases.set_reservation_status(connection, lease_id, reservations)
-    events.close(connection, claim.document["event"], event, world.clock.now())
 
 
 def _put_off(world: World, claim: Claim, exc: Exception) -> None:

@@ -123,7 +123,7 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
 def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:
     leases.get(connection, lease_id)
     if name is not None:
-        leases.rename(connection, lease_id, name)
+        leases.update(connection, lease_id, name=name)
 
 
 def _prepare(
@@ -143,13 +143,9 @@ def _prepare(
     if not leases.move(connection, lease_id, updating, state.sources(updating)):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
     cleaning = world.rules.cleaning
-    holdings = allocations.list_holdings(
-        connection,
-        target.interval,
-        cleaning,
-        world.clock.now(),
-        without=[each.id for each in target.changed],
-    )
+    every = allocations.list_every(connection, cleaning, world.clock.now())
+    changed = {each.id for each in target.changed}
+    holdings = [each for each in every if each.reservation_id not in changed]
     chosen = Selection(sight.hosts, holdings, target.interval, cleaning)
     slots = _select(connection, chosen, target, sight)
     steps: list[plan.Step] = []
@@ -337,8 +333,9 @@ def _want(
 def _complete(connection: sa.Connection, target: Target) -> None:
     lease = target.lease
     if target.name is not None:
-        leases.rename(connection, lease.id, target.name)
-    leases.set_interval(connection, lease.id, target.interval)
+        leases.update(connection, lease.id, name=target.name)
+    times = {"start_date": target.interval.start, "end_date": target.interval.end}
+    leases.update(connection, lease.id, **times)
     for each in target.changed:
         allocations.keep_wanted(connection, each.id)
         leases.set_wish(connection, each.id, each.wish)

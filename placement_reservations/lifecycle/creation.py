@@ -103,9 +103,7 @@ def _promise(
 ) -> Claim:
     """Choose slots and store them: of two concurrent requests, the second one waits."""
     cleaning = world.rules.cleaning
-    holdings = allocations.list_holdings(
-        connection, lease.interval, cleaning, world.clock.now()
-    )
+    holdings = allocations.list_every(connection, cleaning, world.clock.now())
     chosen = selection.Selection(sight.hosts, holdings, lease.interval, cleaning)
     subject = leases.subject(lease.id)
     claim = execution.begin(connection, world, subject, OPERATION)

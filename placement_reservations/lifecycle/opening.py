@@ -101,7 +101,6 @@ def load(
 
     :raises BadRequest: a requirement on hosts is not valid
     """
-    reach = Interval(window.start, window.end + duration + STEP)
     wanted = [
         (
             Reservation(str(number), "", "", wish),
@@ -112,7 +111,7 @@ def load(
     cleaning = world.rules.cleaning
     return Room(
         hosts.list_hosts(connection),
-        allocations.list_holdings(connection, reach, cleaning, world.clock.now()),
+        allocations.list_every(connection, cleaning, world.clock.now()),
         cleaning,
         wanted,
         duration,

@@ -59,9 +59,6 @@ class Selection:
         self._hosts = known
         self._interval = interval
         self._cleaning = cleaning
-        self._suitable: dict[
-            tuple[requirement.Requirement, capacity.Size], dict[int, capacity.Size]
-        ] = {}
         self._held = capacity.by_host(
             each for each in holdings if each.overlaps(interval, cleaning)
         )
@@ -79,7 +76,7 @@ class Selection:
         """
         wish = reservation.wish
         offers = capacity.offers(
-            self._list_suitable(required, wish.size),
+            suitable(self._hosts, required, wish.size),
             self._held,
             self._interval,
             wish.size,
@@ -157,7 +154,7 @@ class Selection:
     ) -> bool:
         """Return whether slots are free, on suitable hosts, and as the wish asks."""
         wish = reservation.wish
-        rooms = self._list_suitable(required, wish.size)
+        rooms = suitable(self._hosts, required, wish.size)
         return (
             _is_as_wished(wish, slots)
             and slots.keys() <= rooms.keys()
@@ -171,15 +168,6 @@ class Selection:
             for host in self._hosts
             if host.id in slots
         )
-
-    def _list_suitable(
-        self, required: requirement.Requirement, size: capacity.Size
-    ) -> dict[int, capacity.Size]:
-        # Many reservations of a lease may ask for the same.
-        key = required, size
-        if key not in self._suitable:
-            self._suitable[key] = suitable(self._hosts, required, size)
-        return self._suitable[key]
 
     def _room(self, host: Host, wish: Wish) -> int:
         return capacity.count_free(

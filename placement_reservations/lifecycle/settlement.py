@@ -36,30 +36,23 @@ def settle(world: World, subject: str) -> None:
 def proceed(world: World, claim: Claim) -> None:
     """Pay the debts of a lease or a host, which is claimed for that."""
     steps = world.database.read(lambda connection: _plan(connection, claim.subject))
+    reason = None
     try:
         for step in steps:
             _pay_one(world, claim, step)
     except execution.FAILURES as exc:
         reason = execution.describe(exc)
         LOG.warning("%s will be repaired later: %s", claim.subject, reason)
-        execution.write(
-            world, claim, lambda connection: _keep(connection, claim, reason)
-        )
-    else:
-        execution.write(world, claim, lambda connection: _clear(connection, claim))
+    execution.write(world, claim, lambda connection: _note(connection, claim, reason))
 
 
-def _keep(connection: sa.Connection, claim: Claim, reason: str) -> None:
-    lease_id = leases.id_of(claim.subject)
-    if lease_id in leases.list_troubles(connection, state.LeaseStatus.ACTIVE):
-        leases.set_trouble(connection, lease_id, reason, state.LeaseStatus.ACTIVE)
-
-
-def _clear(connection: sa.Connection, claim: Claim) -> None:
-    lease_id = leases.id_of(claim.subject)
-    debts.delete(connection, claim.subject)
-    if lease_id in leases.list_troubles(connection, state.LeaseStatus.ACTIVE):
-        leases.set_trouble(connection, lease_id, None, state.LeaseStatus.ACTIVE)
+def _note(connection: sa.Connection, claim: Claim, reason: str | None) -> None:
+    """Record why debts are still there; None if they are paid."""
+    lease_id, active = leases.id_of(claim.subject), state.LeaseStatus.ACTIVE
+    if reason is None:
+        debts.delete(connection, claim.subject)
+    if lease_id in leases.list_troubles(connection, active):
+        leases.set_trouble(connection, lease_id, reason, active)
 
 
 def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:

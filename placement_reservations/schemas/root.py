@@ -1,18 +1,9 @@
 """The documents that are open to all."""
 
-import dataclasses
+from collections.abc import Mapping
 
 from placement_foundation.http.schema import Json, View
 from placement_reservations import version
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Health:
-    """The state of the service: the work that is overdue."""
-
-    overdue_events: int
-    expired_claims: int
-    debts: int
 
 
 def render_versions(value: None, view: View) -> Json:
@@ -30,12 +21,7 @@ def render_versions(value: None, view: View) -> Json:
     }
 
 
-def render_health(value: Health, view: View) -> Json:
-    """Render the state of the service."""
-    late = value.overdue_events or value.expired_claims
-    return {
-        "status": "late" if late else "ok",
-        "overdue_events": value.overdue_events,
-        "expired_claims": value.expired_claims,
-        "debts": value.debts,
-    }
+def render_health(overdue: Mapping[str, int], view: View) -> Json:
+    """Render the state of the service: the work that is overdue, by its kind."""
+    late = overdue["overdue_events"] or overdue["expired_claims"]
+    return {"status": "late" if late else "ok", **overdue}

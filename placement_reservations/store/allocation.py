@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,31 +29,6 @@ class Slot:
     interval: Interval
 
 
-def list_holdings(
-    connection: sa.Connection,
-    interval: Interval,
-    cleaning: datetime.timedelta,
-    now: datetime.datetime,
-    *,
-    without: Collection[str] = (),
-) -> list[Holding]:
-    """Return all slots that overlap an interval, including those only wanted.
-
-    :param without: the ids of reservations whose slots do not count
-    """
-    table = models.Allocation
-    query = _grouped().where(
-        table.start_date < interval.end + cleaning,
-        (table.end_date > interval.start - cleaning) | (table.end_date <= now),
-    )
-    held = [_holding(row, now) for row in connection.execute(query)]
-    return [
-        each
-        for each in held + _list_cleanings(connection, cleaning, now)
-        if each.overlaps(interval, cleaning) and each.reservation_id not in without
-    ]
-
-
 def list_every(
     connection: sa.Connection, cleaning: datetime.timedelta, now: datetime.datetime
 ) -> list[Holding]:
@@ -61,28 +36,19 @@ def list_every(
 
     What is being cleaned although its lease is gone follows, without a reservation.
     """
-    held = [_holding(row, now) for row in connection.execute(_grouped())]
-    return held + _list_cleanings(connection, cleaning, now)
-
-
-def _grouped() -> Any:
     table, lease = models.Allocation, models.Lease
-    columns = (
-        table.computehost_id,
-        table.reservation_id,
-        table.start_date,
-        table.end_date,
-        table.vcpus,
-        table.memory_mb,
-        table.disk_gb,
-        table.wanted,
-        lease.status,
+    place = table.computehost_id, table.reservation_id, table.wanted
+    size = table.vcpus, table.memory_mb, table.disk_gb
+    columns = *place, *size, table.start_date, table.end_date, lease.status
+    query = (
+        sa.select(*columns, sa.func.count().label("slots"))
+        .join(models.Reservation, models.Reservation.id == table.reservation_id)
+        .join(lease, lease.id == models.Reservation.lease_id)
+        .group_by(*columns)
+        .order_by(sa.func.min(table.id))
     )
-    query: Any = sa.select(*columns, sa.func.count().label("slots"))
-    query = query.join(
-        models.Reservation, models.Reservation.id == table.reservation_id
-    ).join(lease, lease.id == models.Reservation.lease_id)
-    return query.group_by(*columns).order_by(sa.func.min(table.id))
+    held = [_holding(row, now) for row in connection.execute(query)]
+    return held + _list_cleanings(connection, cleaning, now)
 
 
 def _holding(row: Any, now: datetime.datetime) -> Holding:
@@ -225,33 +191,24 @@ def is_held(connection: sa.Connection, host_id: int) -> bool:
     return connection.execute(query).first() is not None
 
 
-def list_slots(
-    connection: sa.Connection,
-    *,
-    host_id: int | None = None,
-    lease_id: str | None = None,
-    reservation_id: str | None = None,
-) -> list[Slot]:
-    """Return promised slots by host; the oldest of each host come first."""
-    table = models.Allocation
+def list_slots(connection: sa.Connection, **of: object) -> list[Slot]:
+    """Return promised slots by host; the oldest of each host come first.
+
+    :param of: the ``host_id``, ``lease_id`` or ``reservation_id`` that they have
+    """
+    table, reservation = models.Allocation, models.Reservation
+    columns: dict[str, Any] = {
+        "host_id": table.computehost_id,
+        "lease_id": reservation.lease_id,
+        "reservation_id": table.reservation_id,
+    }
     query = (
-        sa.select(
-            table.computehost_id,
-            models.Reservation.lease_id,
-            table.reservation_id,
-            table.start_date,
-            table.end_date,
-        )
-        .join(models.Reservation, models.Reservation.id == table.reservation_id)
+        sa.select(*columns.values(), table.start_date, table.end_date)
+        .join(reservation, reservation.id == table.reservation_id)
         .where(table.wanted.is_(sa.false()))
+        .where(*(columns[name] == value for name, value in of.items()))
         .order_by(table.computehost_id, table.id)
     )
-    if host_id is not None:
-        query = query.where(table.computehost_id == host_id)
-    if lease_id is not None:
-        query = query.where(models.Reservation.lease_id == lease_id)
-    if reservation_id is not None:
-        query = query.where(table.reservation_id == reservation_id)
     return [
         Slot(row[0], row[1], row[2], Interval(row[3], row[4]))
         for row in connection.execute(query)

@@ -245,17 +245,8 @@ def set_wish(connection: sa.Connection, reservation_id: str, wish: Wish) -> None
     connection.execute(changed.values(row.columns(table, wish, wish.size)))
 
 
-def rename(connection: sa.Connection, lease_id: str, name: str) -> None:
-    """Give a lease another name."""
-    _update(connection, lease_id, name=name)
-
-
-def set_interval(connection: sa.Connection, lease_id: str, interval: Interval) -> None:
-    """Store the start and the end of a lease."""
-    _update(connection, lease_id, start_date=interval.start, end_date=interval.end)
-
-
-def _update(connection: sa.Connection, lease_id: str, **values: object) -> None:
+def update(connection: sa.Connection, lease_id: str, **values: object) -> None:
+    """Store other values of a lease, by column."""
     table = models.Lease
     connection.execute(sa.update(table).where(table.id == lease_id).values(**values))
 

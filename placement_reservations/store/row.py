@@ -1,16 +1,18 @@
 """Rows and values: a field is stored in the column with its name."""
 
 import dataclasses
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
 from placement_reservations.db import models
 
 T = TypeVar("T")
+Row: TypeAlias = sa.RowMapping | Mapping[str, Any]
 
 
-def load(kind: type[T], row: sa.RowMapping, **others: object) -> T:
+def load(kind: type[T], row: Row, **others: object) -> T:
     """Return the value that a row stores.
 
     :param others: fields that have no column of their name

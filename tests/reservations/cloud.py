@@ -19,7 +19,7 @@ from keystoneauth1 import exceptions as keystone
 from placement_clients.access import Access
 from placement_clients.client import Client
 from placement_foundation.database.storage import Database
-from placement_reservations import state
+from placement_reservations import clock, state
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.compute.placement import PlacementCompute
 from placement_reservations.db import models
@@ -61,7 +61,7 @@ SETTLED: dict[state.LeaseStatus, tuple[set[str], set[str], set[str]]] = {
 }
 
 
-class Clock:
+class Clock(clock.Clock):
     """A clock that a test sets."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from placement_clients import client
-from placement_reservations.clock import SystemClock
+from placement_reservations.clock import Clock
 from placement_reservations.compute.placement import PlacementCompute
 from placement_reservations.lifecycle import watching
 from placement_reservations.store import claim as claims
@@ -28,7 +28,7 @@ def main(books_url: str, history: str, seed: str) -> None:
     database = backends.connect(books_url)
     placement = client.from_environment(url="http://127.0.0.1:9", token="admin")
     compute = PlacementCompute(database, placement, POOL)
-    world = World(database, placement, compute, SystemClock(), RULES)
+    world = World(database, placement, compute, Clock(), RULES)
 
     def note(what: str, number: int) -> None:
         # Appended in one call: others append as well.

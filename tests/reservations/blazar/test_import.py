@@ -395,9 +395,6 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
     "its type is physical:host": lambda blazar, lease: blazar.change(
         "reservations", blazar.reservation_of(lease), resource_type="physical:host"
     ),
-    "its status gone means nothing here": lambda blazar, lease: blazar.change(
-        "reservations", blazar.reservation_of(lease), status="gone"
-    ),
     "it has 3 of 4 slots": lambda blazar, lease: blazar.insert(
         "instance_reservations",
         id=replaced(blazar, lease),
@@ -406,24 +403,6 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
         memory_mb=1,
         disk_gb=1,
         amount=4,
-    ),
-    "it has no event start_lease": lambda blazar, lease: blazar.delete(
-        "events", lease_id=lease, event_type="start_lease"
-    ),
-    "it has no event end_lease": lambda blazar, lease: blazar.delete(
-        "events", lease_id=lease, event_type="end_lease"
-    ),
-    "its event before_end_lease is IN_PROGRESS": lambda blazar, lease: blazar.change(
-        "events", blazar.event_of(lease, "before_end_lease"), status="IN_PROGRESS"
-    ),
-    "its event end_lease has no time": lambda blazar, lease: blazar.change(
-        "events", blazar.event_of(lease, "end_lease"), time=None
-    ),
-    "it has 2 events end_lease": lambda blazar, lease: blazar.insert(
-        "events", lease_id=lease, event_type="end_lease", time=TODAY, status="UNDONE"
-    ),
-    "its event other means nothing here": lambda blazar, lease: blazar.insert(
-        "events", lease_id=lease, event_type="other", time=TODAY, status="UNDONE"
     ),
     "Malformed requirements": lambda blazar, lease: blazar.change(
         "instance_reservations", blazar.resource_of(lease), resource_properties="[1]"
@@ -445,23 +424,38 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
     "its amount is 0": lambda blazar, lease: blazar.change(
         "instance_reservations", blazar.resource_of(lease), amount=0
     ),
-    # It never starts.
-    "it is PENDING, but its event start_lease is DONE": lambda blazar, lease: (
-        blazar.change("events", blazar.event_of(lease, "start_lease"), status="DONE")
+    "it is PENDING, but its events are": lambda blazar, lease: blazar.delete(
+        "events", lease_id=lease, event_type="start_lease"
     ),
-    "it is PENDING, but its event end_lease is ERROR": lambda blazar, lease: (
-        blazar.change("events", blazar.event_of(lease, "end_lease"), status="ERROR")
+    "other UNDONE": lambda blazar, lease: blazar.insert(
+        "events", lease_id=lease, event_type="other", time=TODAY, status="UNDONE"
     ),
-    # It is started a second time.
-    "it is ACTIVE, but its event start_lease is UNDONE": lambda blazar, lease: (
-        blazar.change("leases", lease, status="ACTIVE")
+    "end_lease UNDONE 2030-03-04 12:00:00, end_lease": lambda blazar, lease: (
+        blazar.insert(
+            "events",
+            lease_id=lease,
+            event_type="end_lease",
+            time=TODAY,
+            status="UNDONE",
+        )
+    ),
+    "before_end_lease IN_PROGRESS": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "before_end_lease"), status="IN_PROGRESS"
+    ),
+    # It never starts, or never ends.
+    "start_lease DONE": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "start_lease"), status="DONE"
+    ),
+    "end_lease UNDONE None": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "end_lease"), time=None
     ),
     # It would neither start nor end.
-    "it is ERROR, but its event start_lease is UNDONE": lambda blazar, lease: (
-        blazar.change("leases", lease, status="ERROR")
+    "it is ERROR, but its events are": lambda blazar, lease: blazar.change(
+        "leases", lease, status="ERROR"
     ),
-    "it is ERROR, but its event end_lease is DONE": lambda blazar, lease: (
-        ended_in_error(blazar, lease)
+    # Its servers stay, or go, when its slots do not.
+    "end_lease UNDONE 2030-03-13": lambda blazar, lease: blazar.change(
+        "events", blazar.event_of(lease, "end_lease"), time=TODAY + 9 * DAY
     ),
     # Its slots are promised for ever.
     "it is TERMINATED, but its reservation": lambda blazar, lease: blazar.change(
@@ -469,13 +463,6 @@ WRONG: dict[str, Callable[[Blazar, str], object]] = {
     ),
     "is active": lambda blazar, lease: blazar.change(
         "reservations", blazar.reservation_of(lease), status="active"
-    ),
-    # Its servers stay, or go, when its slots do not.
-    "not at 2030-03-05 14:00:00": lambda blazar, lease: blazar.change(
-        "events", blazar.event_of(lease, "end_lease"), time=TODAY + 9 * DAY
-    ),
-    "its event start_lease is at 2030-03-04 12:00:00, not at": lambda blazar, lease: (
-        blazar.change("events", blazar.event_of(lease, "start_lease"), time=TODAY)
     ),
     "its flavor has another id": lambda blazar, lease: blazar.change(
         "instance_reservations", blazar.resource_of(lease), flavor_id="f"
@@ -488,12 +475,6 @@ def replaced(blazar: Blazar, lease: str) -> str:
     found = blazar.resource_of(lease)
     blazar.delete("instance_reservations", id=found)
     return found
-
-
-def ended_in_error(blazar: Blazar, lease: str) -> None:
-    """Let a lease be in error although its end is done."""
-    blazar.change("leases", lease, status="ERROR")
-    blazar.change("events", blazar.event_of(lease, "end_lease"), status="DONE")
 
 
 def empty(blazar: Blazar, lease: str) -> None:
