@@ -10,8 +10,6 @@ from keystoneauth1.exceptions import ClientException
 from keystoneauth1.loading import opts
 from oslo_config import cfg
 
-from placement_foundation.serving import wording
-
 SERVICE_TYPE = "placement"
 GROUP = "placement"
 USER_AGENT = "placement-consumers"
@@ -31,9 +29,6 @@ OPTIONS = [
 
 class Misconfigured(Exception):
     """The settings do not say how to reach Placement. The message says why."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(wording.without_location(why))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

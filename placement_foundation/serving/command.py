@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 
 from placement_foundation import errors
 from placement_foundation.database import migration, trouble
-from placement_foundation.serving import completion, pipe, wording
+from placement_foundation.serving import completion, pipe
 
 # Errors that are not bugs of ours: an option, a file or the database is at fault.
 TROUBLE = (
@@ -33,11 +33,7 @@ def describe(exc: BaseException) -> str:
     """Return what went wrong in one line."""
     # The message of a failed transaction is for callers of the API.
     cause = exc.__cause__ if isinstance(exc, errors.ServiceError) else exc
-    text = wording.without_location(trouble.describe(cause or exc))
-    if isinstance(exc, UnicodeDecodeError):
-        # The library that reads it does not say which.
-        return f"a file is not UTF-8: {text}"
-    return text
+    return trouble.describe(cause or exc)
 
 
 def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None:

@@ -168,10 +168,11 @@ def test_the_exit_code_tells_what_went_wrong(
     file.write_text("[sync]\nparallel = 0\n")
     assert run(*nodes, *placement, "--config-file", str(file)) == 2
     complaint = capsys.readouterr().err
-    assert f"parallel from {file} is not valid" in complaint
+    assert "parallel" in complaint
+    assert str(file) in complaint
     file.write_bytes(b"# \xfc\n[sync]\n")
     assert run(*nodes, *placement, "--config-file", str(file)) == 2
-    assert "a file is not UTF-8" in capsys.readouterr().err
+    assert "can't decode byte 0xfc" in capsys.readouterr().err
     state = home / "data" / "placement-nodes" / "providers.json"
     state.write_text("{")
     assert run(*nodes, *placement) == 2

@@ -147,7 +147,6 @@ INNER = {
             "interpreter",
             "pipe",
             "terminal",
-            "wording",
         },
     ],
     FOUNDATION / "observing": [
