@@ -66,7 +66,7 @@ def negotiate(
     if text == "latest":
         return Version(*max(versions))
     try:
-        version = _parse(text)
+        version = Version(*microversion_parse.parse_version_string(text))
     except TypeError as exc:
         raise Malformed(
             "Invalid microversion: invalid version string: "
@@ -86,15 +86,6 @@ def _find_text(
     """Return what some headers say of the version of a service, if anything."""
     text: str | None = microversion_parse.get_version(dict(sent), service, list(legacy))
     return text
-
-
-@functools.lru_cache(MOST_REMEMBERED)
-def _parse(text: str) -> Version:
-    """Return a version that is written as two numbers with a dot between.
-
-    :raises TypeError: it is not
-    """
-    return Version(*microversion_parse.parse_version_string(text))
 
 
 class ByVersion(Generic[T_co]):

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -29,6 +29,8 @@ LOG = log.getLogger(__name__)
 QUIET_SECONDS = 3600
 # prometheus_client reads it when it is imported, so import that only when needed.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+# What records an amount; others are added up.
+VERBS = {Kind.HISTOGRAM: "observe", Kind.SIZE: "set"}
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -45,8 +47,8 @@ class Meter(telemetry.Observer):
         # When to log again that numbers cannot be kept.
         self._quiet_until = 0.0
         registry = prometheus_client.CollectorRegistry()
-        self._told: Mapping[Measure, Callable[[float, Mapping[str, str]], None]] = {
-            measure: _teller(_make(prefix, measure, registry), measure)
+        self._metrics = {
+            measure: _make(prefix, measure, registry)
             for measure in (*telemetry.MEASURES, *measures)
         }
 
@@ -54,11 +56,12 @@ class Meter(telemetry.Observer):
         self, measure: Measure, amount: float, labels: Mapping[str, str]
     ) -> None:
         """Record a number."""
-        keep = self._told.get(measure)
-        if not keep:
+        metric = self._metrics.get(measure)
+        if metric is None:
             return
         try:
-            keep(amount, labels)
+            child = metric.labels(**labels) if labels else metric
+            getattr(child, VERBS.get(measure.kind, "inc"))(amount)
         except OSError as exc:
             # The directory is gone, for example. Numbers are not worth a request.
             now = time.monotonic()
@@ -85,17 +88,6 @@ def _make(prefix: str, measure: Measure, registry: Any) -> Any:
             return client.Gauge(**names, multiprocess_mode="livesum")
         case Kind.SIZE:
             return client.Gauge(**names, multiprocess_mode="livemostrecent")
-
-
-def _teller(
-    metric: Any, measure: Measure
-) -> Callable[[float, Mapping[str, str]], None]:
-    """Return the function that records a number."""
-    verb = {Kind.HISTOGRAM: "observe", Kind.SIZE: "set"}.get(measure.kind, "inc")
-    if not measure.labels:
-        note = getattr(metric, verb)
-        return lambda amount, labels: note(amount)
-    return lambda amount, labels: getattr(metric.labels(**labels), verb)(amount)
 
 
 def switch_on(prefix: str, measures: tuple[Measure, ...] = ()) -> Meter:

@@ -536,7 +536,10 @@ def test_a_configuration_file(desk: Desk, service: Served, small_cloud: Cloud) -
     ("content", "fault"),
     [
         (b"# \xfc\n[placement]\nauth_type = none\n", "scheduler.conf: 'utf-8' codec"),
-        (b"[placement]\nauth_type = none\ntimeout = long\n", "Value for option timeout"),
+        (
+            b"[placement]\nauth_type = none\ntimeout = long\n",
+            "Value for option timeout",
+        ),
     ],
 )
 def test_a_configuration_file_that_cannot_be_used(
