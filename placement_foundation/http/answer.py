@@ -105,10 +105,12 @@ class Answer:
             chunks = stream.compress(chunks)
             response.content_encoding = GZIP
         file = _write(chunks)
-        response.content_length = file.tell()
+        size = file.tell()
         file.seek(0)
         wrapper = self._request.environ.get("wsgi.file_wrapper", FileWrapper)
         response.app_iter = wrapper(file, CHUNK)
+        # After the body, which would forget it.
+        response.content_length = size
         return self.tags.add(response, reply)
 
     def _status(self, reply: Reply) -> int:

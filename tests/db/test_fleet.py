@@ -316,8 +316,9 @@ def ask_slowly(application: "WSGIApplication", media_type: str) -> Any:
     request = webob.Request.blank(f"/ledger/v1/fleet?fields={EVERYTHING}")
     request.headers["x-auth-token"] = "admin"
     request.headers["accept"] = media_type
-    status, _, body = request.call_application(application)
+    status, headers, body = request.call_application(application)
     assert status == "200 OK"
+    assert int(dict(headers)["Content-Length"]) > 0
     return body
 
 
