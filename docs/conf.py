@@ -23,4 +23,4 @@ exclude_patterns = ["_build"]
 # Commands, their output, files: what is code says so.
 highlight_language = "none"
 html_theme = "alabaster"
-html_theme_options = {"page_width": "1100px", "sidebar_width": "260px"}
+html_theme_options = {"page_width": "1260px", "sidebar_width": "260px"}
