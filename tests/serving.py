@@ -132,7 +132,10 @@ class Between:
             self._happens = None
         if happens and self._before:
             happens()
-        answer = list(self._application(environ, start_response))
+        parts = self._application(environ, start_response)
+        answer = list(parts)
+        # A server closes what it has sent.
+        getattr(parts, "close", lambda: None)()
         if happens and not self._before:
             happens()
         return answer
