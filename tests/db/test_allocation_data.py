@@ -1,6 +1,5 @@
 """Allocations in databases that others have written, or that compare in their way."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,6 @@ from placement.db import models
 from placement_foundation.database.storage import Database
 from tests.backends import KIND
 from tests.client import Client, new_uuid, wants
-from tests.threads import at_once, statuses
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -51,16 +49,6 @@ def test_a_record_without_allocations_counts_for_generations(
     assert "expected 0 but got None" in refused.detail
     assert client.claim(consumer, one, generation=0).status == 204
     assert client.get(f"/allocations/{consumer}")["consumer_generation"] == 1
-
-
-@pytest.mark.damage
-def test_a_record_without_allocations_cannot_be_deleted(
-    client: Client, database: Database
-) -> None:
-    provider, consumer = client.make_provider(VCPU=10), new_uuid()
-    assert client.claim(consumer, {provider: {"VCPU": 1}}).status == 204
-    leave_without_allocations(database, consumer)
-    assert client.call("DELETE", f"/allocations/{consumer}").status == 404
 
 
 def test_writing_no_allocations_removes_a_record_without_any(
@@ -158,31 +146,6 @@ def test_writing_none_removes_allocations_without_a_record(
     assert client.claim(consumer, {}).status == 204
     assert client.usages(provider) == {"VCPU": 0}
     assert client.generation(provider) == 3
-
-
-def test_of_concurrent_writers_one_replaces_allocations_without_a_record(
-    client: Client, database: Database
-) -> None:
-    provider = client.make_provider(VCPU=10)
-    for _ in range(3):
-        consumer = leave_without_record(client, database, provider)
-        claims = {
-            consumer: wants({}),
-            new_uuid(): wants({provider: {"VCPU": 9}}),
-        }
-        answers = at_once(
-            [
-                partial(client.claim, consumer, {provider: {"VCPU": 8}}),
-                partial(client.call, "POST", "/allocations", claims),
-            ]
-        )
-        assert statuses(answers) == {204: 1, 409: 1}
-        used = 8 if answers[0].status == 204 else 9
-        assert client.usages(provider) == {"VCPU": used}
-        for holder in client.get(f"/resource_providers/{provider}/allocations")[
-            "allocations"
-        ]:
-            client.call("DELETE", f"/allocations/{holder}")
 
 
 @pytest.mark.parametrize("name", ["TEAM-BLUE", "team-blue ", "team-blüe"])

@@ -16,7 +16,6 @@ from placement.demonstration import planting
 from placement.objects import copying
 from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
-from placement_foundation.observing import progress
 from tests import backends, settings
 from tests.client import Client, new_uuid
 
@@ -177,28 +176,6 @@ def test_what_has_not_arrived_as_it_was_is_noticed(
         backends.copy(planted, other)
     with other.engine.connect() as connection:
         assert connection.execute(sa.select(models.Inventory.id)).first() is None
-
-
-def test_progress_is_that_of_rows(planted: Database, other: Database) -> None:
-    report = Watched()
-    rows = planted.look(
-        lambda old: Ledger(other).write(lambda new: copying.copy(old, new, report))
-    )
-    assert report.seen == {"copying": rows, "comparing": rows}
-
-
-class Watched(progress.Progress):
-    """Adds up what is reported."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, int] = {}
-        self._name = ""
-
-    def begin(self, name: str, total: int | None = None) -> None:
-        self._name, self.seen[name] = name, 0
-
-    def advance(self, number: int = 1) -> None:
-        self.seen[self._name] += number
 
 
 @pytest.mark.lengthy

@@ -34,7 +34,6 @@ from tests.client import Client, new_uuid
 from tests.declarer import apply, foresee
 from tests.property import declaring
 from tests.property.declaring import Apply, Slow, Touch, Unit
-from tests.statements import statements
 from tests.threads import at_once
 
 if TYPE_CHECKING:
@@ -146,33 +145,6 @@ def fleet(count: int, width: int = 20) -> list[tuple[DeclaredProvider, ...]]:
     ]
 
 
-def counts(database: Database, asked: Declaration) -> int:
-    with statements(database) as executed:
-        apply(database, asked)
-    return len(executed)
-
-
-def test_statements_do_not_grow_with_the_number_of_trees(database: Database) -> None:
-    terms = Terms("fleet")
-    few, many = fleet(130)[:5], fleet(130)[5:95]
-    apply(database, Declaration([], terms, frozenset(few[0][0].traits)))
-    assert counts(database, Declaration(few, terms)) >= counts(
-        database, Declaration(many, terms)
-    )
-    # Nothing differs, so nothing is written.
-    unchanged = counts(database, Declaration(few + many, terms))
-    assert unchanged <= 12
-    changed = [
-        (dataclasses.replace(tree[0], traits=frozenset(["CUSTOM_RACK_1"])), tree[1])
-        for tree in few + many
-    ]
-    one = counts(database, Declaration(changed[:1], terms))
-    assert counts(database, Declaration(changed[1:], terms)) <= one + 2
-    gone = Declaration([], dataclasses.replace(terms, prune=True, complete=True))
-    assert counts(database, gone) <= 40
-    assert providers_of(database) == {}
-
-
 def one_host(total: int = 8) -> Declaration:
     part = DeclaredProvider("host", inventories={"VCPU": Inventory(total)})
     return Declaration([(part,)], Terms("fleet"))
@@ -238,46 +210,6 @@ def host_with(kind: str, *keys: str, total: int = 4) -> dict[str, Any]:
     if kind == "inventories":
         return {"name": "host", kind: {key: {"total": total} for key in keys}}
     return {"name": "host", kind: list(keys)}
-
-
-UNITS = pytest.mark.parametrize(
-    ("kind", "key", "other"),
-    [
-        ("inventories", "CUSTOM_FPGA", "VCPU"),
-        ("traits", "CUSTOM_RACK", "HW_CPU_X86_VMX"),
-        ("aggregates", *declaring.AGGREGATES),
-    ],
-)
-
-
-@UNITS
-def test_what_is_declared_is_set_and_goes_when_it_no_longer_is(
-    client: Client, database: Database, kind: str, key: str, other: str
-) -> None:
-    value = Inventory(9) if kind == "inventories" else True
-    [tree] = post(client, host_with(kind, key))
-    assert tree["result"] == "created"
-    touch(database, Touch(("host", kind, other), value))
-    assert there(database).keys() == {("host", kind, key), ("host", kind, other)}
-    [tree] = post(client, {"name": "host"})
-    assert [change["path"] for change in tree["changes"]] == [f"host/{kind}/{key}"]
-    assert tree["drift"] == []
-    # What an agent has added is left alone.
-    assert there(database) == {("host", kind, other): value}
-
-
-@UNITS
-def test_what_two_owners_declare_alike_is_shared(
-    client: Client, database: Database, kind: str, key: str, other: str
-) -> None:
-    post(client, host_with(kind, key))
-    [tree] = post(client, host_with(kind, key), owner="gpu-team")
-    assert (tree["result"], tree["changes"]) == ("unchanged", [])
-    [tree] = post(client, {"name": "host"})
-    assert tree["result"] == "unchanged"
-    assert there(database).keys() == {("host", kind, key)}
-    post(client, {"name": "host"}, owner="gpu-team")
-    assert there(database) == {}
 
 
 def test_what_another_owner_declares_otherwise_is_taken_over_by_force(
@@ -886,16 +818,6 @@ def test_what_was_declared_of_a_deleted_provider_is_forgotten(
     client.call("POST", "/resource_providers", {"name": "host"})
     terms = Terms("fleet", prune=True, complete=True)
     assert list(apply(database, Declaration([], terms)).plans) == []
-
-
-def test_what_an_agent_created_is_never_removed(
-    client: Client, database: Database
-) -> None:
-    client.call("POST", "/resource_providers", {"name": "host"})
-    assert result_of(apply(database, one_host())) == ("changed", None)
-    terms = Terms("fleet", prune=True, complete=True)
-    assert result_of(apply(database, Declaration([], terms))) == ("changed", None)
-    assert providers_of(database)["host"].inventories == {}
 
 
 def test_a_host_with_what_an_agent_reports_is_not_removed(

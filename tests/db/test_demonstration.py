@@ -10,7 +10,6 @@ from placement import errors
 from placement.cmd import manage
 from placement.db import models
 from placement.demonstration import cloud, planting
-from placement.objects import inventory
 from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement_foundation.database.storage import Database
@@ -113,19 +112,6 @@ def test_its_explanation_names_what_hosts_lack_that_came_furthest(
     ]
 
 
-def test_claims_can_be_made_of_it(
-    application: "WSGIApplication", database: Database
-) -> None:
-    plant(database, 3)
-    client = Client(application)
-    found = client.get("/allocation_candidates?resources=VCPU:1&limit=1")
-    [wanted] = found["allocation_requests"]
-    amounts = {
-        provider: each["resources"] for provider, each in wanted["allocations"].items()
-    }
-    assert client.claim(new_uuid(), amounts).status == 204
-
-
 def test_only_an_empty_database_is_filled(
     application: "WSGIApplication", database: Database
 ) -> None:
@@ -182,32 +168,6 @@ def test_a_stranger_below_it_keeps_it(
     after = numbers(database)
     assert after["resource_providers"] == before["resource_providers"] + 1
     assert after["allocations"] == before["allocations"]
-
-
-def test_the_database_agrees_on_what_is_left(database: Database) -> None:
-    plant(database, 3)
-    name = cloud.uuid_of("demo-storage-0")
-
-    def used(connection: sa.Connection) -> int:
-        query = (
-            sa.select(inventory.USED)
-            .select_from(models.Inventory)
-            .join(
-                models.ResourceProvider,
-                models.ResourceProvider.id == models.Inventory.resource_provider_id,
-            )
-            .where(models.ResourceProvider.uuid == name)
-        )
-        return int(connection.scalar(query) or 0)
-
-    wanted = sum(
-        amounts.get("DISK_GB", 0)
-        for part in cloud.make(3)
-        for consumer in part.consumers
-        for provider, amounts in consumer.claims.items()
-        if provider == "demo-storage-0"
-    )
-    assert database.read(used) == wanted > 0
 
 
 @pytest.fixture
@@ -269,24 +229,6 @@ def test_other_commands_need_a_configured_database(
     assert manage.main(["db", "version"]) == 1
     assert "connection" in capsys.readouterr().err
     assert not embedded.exists()
-
-
-def test_the_hosts_that_come_furthest_are_named_first(
-    application: "WSGIApplication", database: Database
-) -> None:
-    plant(database, 3 * HOSTS)
-    required = "CUSTOM_DEMO_TRUSTED,!COMPUTE_STATUS_DISABLED"
-    query = f"resources=VCPU:120,PGPU:1&required={required}"
-    told = Client(application).get(f"/ledger/v1/explanation?{query}")
-    furthest = told["constraints"][-2]
-    assert furthest["id"] == "room:VCPU"
-    assert furthest["before"] > 1
-    assert told["summary"].startswith(
-        f"None of {told['hosts']} hosts serves this request. "
-        f"The {furthest['before']} that came furthest have less than 120 VCPU free on "
-        f"one provider ({furthest['largest']} at most"
-    )
-    assert [each["unmet"][0]["id"] for each in told["near"]] == ["room:VCPU"] * 5
 
 
 def test_leases_and_declarations_go_with_it(

@@ -20,10 +20,8 @@ from placement.objects import holding
 from placement.questions import fleet
 from placement.schemas import fleet as wire
 from placement_foundation.database.storage import Database
-from placement_foundation.http import answer as answering
 from tests import settings
 from tests.client import Client, new_uuid
-from tests.statements import statements
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -182,17 +180,6 @@ def test_consumers_are_counted_once_in_each_tree(
             assert each["tree_consumers"] == expected[each["uuid"]]
 
 
-def test_many_filtered_providers_are_as_good_as_few(
-    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cloud.plant(database, cloud.nested(4))
-    few = client.get("/ledger/v1/fleet?required=HW_NUMA_ROOT")["providers"]
-    monkeypatch.setattr("placement_foundation.database.storage.CHUNK", 3)
-    many = client.get("/ledger/v1/fleet?required=HW_NUMA_ROOT")["providers"]
-    assert len(few) == 8
-    assert few == many
-
-
 def test_the_lines_are_the_providers(
     application: "WSGIApplication", database: Database
 ) -> None:
@@ -246,33 +233,6 @@ def test_a_consumer_without_a_record_does_no_harm(
     }
 
 
-@pytest.mark.usefixtures("undisturbed")
-def test_the_number_of_statements_is_the_same_for_few_and_for_many(
-    client: Client, database: Database
-) -> None:
-    paths = [
-        f"/ledger/v1/fleet?fields={EVERYTHING}",
-        "/ledger/v1/fleet?required=HW_NUMA_ROOT",
-        "/ledger/v1/fleet?fields=consumers",
-        "/ledger/v1/fleet?fields=consumer_count",
-    ]
-    cloud.plant(database, cloud.nested(1))
-    # The first request finds out which tables of ours can be used.
-    client.get(paths[0])
-    counts = []
-    for _ in range(2):
-        # What has changed is read once, by whatever asks first.
-        client.get("/ledger/v1/fleet")
-        for path in paths:
-            with statements(database) as executed:
-                client.get(path)
-            counts.append(len(executed))
-        for _ in range(20):
-            client.make_provider(VCPU=8)
-    assert counts[:4] == counts[4:]
-    assert counts[0] <= 5
-
-
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
 def test_an_answer_needs_no_more_memory_for_more_providers(
     application: "WSGIApplication", database: Database, media_type: str
@@ -322,20 +282,6 @@ def ask_slowly(application: "WSGIApplication", media_type: str) -> Any:
     return body
 
 
-@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
-def test_a_slow_reader_holds_no_connection(
-    application: "WSGIApplication", database: Database, media_type: str
-) -> None:
-    cloud.plant(database, cloud.flat(300))
-    pool: Any = database.engine.pool
-    body = ask_slowly(application, media_type)
-    assert pool.checkedout() == 0
-    first = next(iter(body))
-    assert len(first) <= answering.CHUNK
-    assert pool.checkedout() == 0
-    body.close()
-
-
 def test_slow_readers_hold_up_no_claims(database: Database) -> None:
     options = {("placement", "max_heavy_requests"): 40}
     application = app.build(settings.make_config(options), database)
@@ -370,18 +316,4 @@ def test_a_full_disk_is_no_fault_of_the_client(
     answer = client.call("GET", f"/ledger/v1/fleet?fields={EVERYTHING}")
     assert (answer.status, answer.code) == (503, "placement.busy")
     pool: Any = database.engine.pool
-    assert pool.checkedout() == 0
-
-
-def test_the_transaction_ends_with_an_error(
-    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.make_provider(VCPU=8)
-
-    def fail(*unused: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("placement.schemas.inventory.render_record", fail)
-    pool: Any = database.engine.pool
-    assert client.call("GET", "/ledger/v1/fleet").status == 500
     assert pool.checkedout() == 0

@@ -19,10 +19,6 @@ from tests.property.foreign import ForeignWriter
 
 FLEET = "/ledger/v1/fleet"
 EVERYTHING = f"{FLEET}?fields=inventories,usages,traits,aggregates,consumers,parent"
-OTHERS = (
-    "/ledger/v1/capacity?resources=VCPU:1",
-    "/ledger/v1/explanation?resources=VCPU:9",
-)
 QUESTIONS = (
     FLEET,
     EVERYTHING,
@@ -199,53 +195,6 @@ def test_after_a_restore_no_tag_stands_for_what_is_lost(instances: Instances) ->
         for question in QUESTIONS:
             caller.check(other, question)
     assert caller.changed
-
-
-def test_headers_of_an_unchanged_answer_are_those_of_the_answer(
-    instances: Instances,
-) -> None:
-    one = instances.start()
-    for question in (FLEET, EVERYTHING):
-        full = get(one, question)
-        again = get(one, question, if_none_match=f'"x", W/"{full.etag}"')
-        assert again.status_int == 304
-        for name in ("etag", "vary", "cache-control", "openstack-api-version"):
-            assert again.headers[name] == full.headers[name]
-        assert full.headers["cache-control"] == "private, no-cache"
-        assert "content-type" not in again.headers
-        assert get(one, question, if_none_match="*").status_int == 304
-        for strange in ('"', "nothing", "W/", f'"{full.etag}x"', ","):
-            assert get(one, question, if_none_match=strange).status_int == 200
-
-
-def test_each_form_has_a_tag_of_its_own(instances: Instances) -> None:
-    one = instances.start()
-    get(one, FLEET)
-    asked: list[tuple[str, dict[str, str]]] = [
-        (FLEET, {}),
-        (FLEET, {"accept": LINES}),
-        (FLEET, {"accept_encoding": "gzip"}),
-        (FLEET, {"openstack_api_version": "placement 1.38"}),
-        (f"{FLEET}?fields=usages", {}),
-    ]
-    tags = {get(one, question, **headers).etag for question, headers in asked}
-    assert len(tags - {None}) == len(asked)
-
-
-def test_nothing_else_has_a_tag(instances: Instances) -> None:
-    one = instances.start()
-    host = one.client.make_provider(VCPU=8)
-    for path in (
-        "/",
-        "/resource_providers",
-        f"/resource_providers/{host}",
-        "/allocation_candidates?resources=VCPU:1",
-        "/traits",
-        *OTHERS,
-    ):
-        newest = {"openstack_api_version": "placement latest"}
-        answer = get(one, path, if_none_match="*", **newest)
-        assert (answer.status_int, answer.etag) == (200, None)
 
 
 def test_a_cursor_that_is_gone_is_replaced(instances: Instances) -> None:

@@ -19,7 +19,6 @@ from placement_foundation.database.storage import Database
 from placement_foundation.gathering import Gathering
 from tests import backends, settings
 from tests.client import Answer, Client, new_uuid
-from tests.statements import statements
 
 PATIENCE = 30
 
@@ -89,23 +88,6 @@ def warm_up(client: Client) -> None:
 
 def statuses(answers: list[Answer]) -> list[int]:
     return [answer.status for answer in answers]
-
-
-@pytest.mark.usefixtures("undisturbed")
-def test_several_requests_take_hardly_more_statements_than_one(
-    client: Client, gathering: Gathering[Any, Any], database: Database
-) -> None:
-    client.make_provider(VCPU=100)
-    client.place(uuids(1))
-    counts = []
-    for number in (1, 8):
-        calls = [functools.partial(client.place, uuids(1)) for _ in range(number)]
-        with statements(database, of_all_threads=True) as executed:
-            assert statuses(together(gathering, calls)) == [201] * number
-        work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
-        counts.append(len(work))
-    one, several = counts
-    assert several <= one
 
 
 def test_each_gets_its_own_answer(

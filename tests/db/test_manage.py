@@ -189,26 +189,6 @@ class TestUsage:
         assert capsys.readouterr() == ("None\n", HINT)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_a_shell_completes_the_arguments(
-    capsys: pytest.CaptureFixture[str], shell: str
-) -> None:
-    assert manage.main(["--debug", f"--shell_completion={shell}"]) == 0
-    assert manage.main(["--shell_completion", shell]) == 0
-    script = capsys.readouterr().out
-    for word in ("--config-file", "db", "sync", "online_data_migrations", "os-traits"):
-        assert f" {word} " in script.replace("'", " ")
-    done = subprocess.run(
-        ["bash", "-c", f"{script}complete -p placement-manage"]
-        if shell == "bash"
-        else ["true"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.endswith("placement-manage\n") or shell == "zsh"
-
-
 HINT = "the database has no revision: run placement-manage db sync\n"
 
 

@@ -137,23 +137,3 @@ def test_consumers_that_are_recorded_stay(
         legacy.execute(connection, "UPDATE consumers SET generation = 9")
     assert create_consumers(database, 50) == 0
     assert {consumer[3] for consumer in consumers(database)} == {9}
-
-
-@pytest.mark.parametrize("limit", [1, 7])
-def test_the_number_of_statements_does_not_grow(
-    database: Database, rootless: list[str], orphans: list[str], limit: int
-) -> None:
-    seen: list[str] = []
-
-    def note(_conn: object, _cursor: object, statement: str, *_rest: object) -> None:
-        seen.append(statement)
-
-    sa.event.listen(database.engine, "before_cursor_execute", note)
-    set_roots(database, limit)
-    create_consumers(database, limit)
-    sa.event.remove(database.engine, "before_cursor_execute", note)
-    of_tables = [
-        line for line in seen if line.startswith(("SELECT", "UPDATE", "INSERT"))
-    ]
-    # One of each says that trees have changed.
-    assert len(of_tables) == 3 + 7

@@ -16,9 +16,7 @@ from placement.schemas import placing as wire
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import query_string, thread_limit
-from tests import backends
 from tests.client import Answer, Client, new_uuid
-from tests.statements import statements
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -54,40 +52,6 @@ def test_what_is_told_is_what_is_stored(client: Client) -> None:
             for uuid, found in stored["allocations"].items()
         } == each["allocations"]
     assert answer.document["exact"] is True
-
-
-@pytest.mark.usefixtures("undisturbed")
-def test_the_statements_do_not_grow_with_the_consumers(
-    client: Client, database: Database
-) -> None:
-    for _ in range(30):
-        client.make_provider(VCPU=100, MEMORY_MB=100)
-    query = "resources=VCPU:1,MEMORY_MB:1"
-    # The first lease also finds out whether there is a table for it.
-    client.place(uuids(1), query=query, lease_seconds=100)
-    counts = []
-    for number in (1, 1000):
-        with statements(database) as executed:
-            answer = client.place(uuids(number), query=query, lease_seconds=100)
-            assert answer.status == 201
-        counts.append(len(executed))
-    # One more list of changes is read and written for each of the hosts' shards.
-    assert counts[1] <= counts[0] + 2, counts
-    assert counts[0] <= 20
-
-
-@pytest.mark.usefixtures("undisturbed")
-def test_one_consumer_takes_few_statements(client: Client, database: Database) -> None:
-    client.make_provider(VCPU=100)
-    client.place(uuids(1))
-    client.get("/resource_providers")
-    with statements(database) as executed:
-        assert client.place(uuids(1)).status == 201
-    work = [each for each in executed if not each.startswith(("SET ", "BEGIN"))]
-    # Whether the forest is current, names, locks and generations, and five tables. What
-    # is used is known from the forest, unless a generation has changed.
-    expected = {"postgresql": 5, "mysql": 8, "sqlite": 10}
-    assert len(work) == expected[backends.KIND], work
 
 
 @pytest.fixture

@@ -6,21 +6,17 @@ the service has no part in.
 
 import datetime
 import email.utils
-import functools
 import random
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 import webob
 
 from placement.db import models
 from tests.client import new_uuid
-from tests.db.test_kept_forest import fill
 from tests.instances import NOTICED_AFTER, Instance, Instances, ask
 from tests.property.cloud import READS, Writer
-from tests.threads import at_once
 
 FIELDS = (
     "total",
@@ -241,12 +237,6 @@ def test_the_order_is_that_of_creation(instances: Instances) -> None:
         ]
 
 
-# Questions about one provider, by its UUID, which is also its name.
-ABOUT_ONE = [f"/resource_providers/{{}}{path}" for path in READS] + [
-    f"/resource_providers?{key}={{}}" for key in ("uuid", "name", "in_tree")
-]
-
-
 def test_a_list_of_one_host_may_depend_on_others(instances: Instances) -> None:
     # Whether there is any host with the trait decides whether the class is looked at.
     one, other = instances.start(), instances.start()
@@ -258,16 +248,6 @@ def test_a_list_of_one_host_may_depend_on_others(instances: Instances) -> None:
     path = f"/resource_providers/{elsewhere}/traits"
     assert other.client.call("PUT", path, body).status == 200
     assert "CUSTOM_MISSING" in ask(one, f"/resource_providers?{query}")
-
-
-@pytest.mark.parametrize("keeps", [True, False])
-@pytest.mark.parametrize("question", ABOUT_ONE)
-def test_a_name_with_a_nul_is_unknown(
-    question: str, keeps: bool, instances: Instances
-) -> None:
-    one = instances.start(keeps=keeps)
-    status = one.client.call("GET", question.format("%00")).status
-    assert status == (200 if "name=" in question else 400 if "?" in question else 404)
 
 
 def test_a_name_that_changes_is_seen_in_what_has_not_changed(
@@ -282,94 +262,3 @@ def test_a_name_that_changes_is_seen_in_what_has_not_changed(
     answer = other.client.call("PUT", "/resource_classes/CUSTOM_OLD", renamed, "1.6")
     assert answer.status == 200
     assert one.client.get(path)["usages"] == {"CUSTOM_NEW": 0}
-
-
-@pytest.mark.parametrize("path", READS)
-def test_where_nothing_is_kept_other_trees_are_not_read(
-    path: str, instances: Instances
-) -> None:
-    plain = instances.start(keeps=False)
-    host, other = (plain.client.make_provider(VCPU=8) for _ in range(2))
-    rows: list[Any] = []
-
-    def count(connection: Any, cursor: Any, *unused: Any) -> None:
-        if "resource_providers" in unused[0]:
-            rows.append(unused)
-
-    engine = plain.database.engine
-    sa.event.listen(engine, "before_cursor_execute", count)
-    try:
-        plain.client.get(f"/resource_providers/{host}{path}")
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", count)
-    assert rows
-    assert not any(other in str(each) for each in rows)
-    # Which tree it is in, and that tree.
-    assert len(rows) == 2
-
-
-@pytest.mark.damage
-def test_a_provider_without_a_root_is_not_known_and_does_no_harm(
-    instances: Instances,
-) -> None:
-    # As another service leaves it for a moment.
-    one = instances.start()
-    one.client.make_provider(VCPU=8)
-    row, new = models.ResourceProvider, new_uuid()
-    one.client.get("/resource_providers")
-    with one.database.engine.begin() as connection:
-        made = {"uuid": new, "name": new, "generation": 0}
-        connection.execute(sa.insert(row), made)
-    for path in READS:
-        status, _, _ = read(one, f"/resource_providers/{new}{path}", "1.39")
-        assert status == 404
-    assert one.keeper.is_keeping
-
-
-def test_a_caller_reads_what_it_has_written_at_any_instance(
-    instances: Instances,
-) -> None:
-    one, other = instances.start(), instances.start()
-    hosts = [one.client.make_provider(VCPU=8) for _ in range(4)]
-    seed = random.randrange(10**6)
-    print("seed", seed)
-
-    def work(number: int) -> None:
-        rng, host = random.Random(seed + number), hosts[number]
-        path, generation = f"/resource_providers/{host}", 1
-        for used in range(1, 11):
-            mine, yours = rng.sample([one, other], 2)
-            total = rng.randrange(100, 1000)
-            body: Any = {
-                "resource_provider_generation": generation,
-                "inventories": {"VCPU": {"total": total}},
-            }
-            answer = mine.client.call("PUT", f"{path}/inventories", body)
-            assert answer.status == 200, answer
-            found = yours.client.get(f"{path}/inventories")
-            assert found["inventories"]["VCPU"]["total"] == total
-            assert found["resource_provider_generation"] == generation + 1
-            fill(yours, host, 1)
-            assert mine.client.get(f"{path}/usages")["usages"] == {"VCPU": used}
-            generation += 2
-            name = f"CUSTOM_{host.replace('-', '_').upper()}_{generation}"
-            mine.client.call("PUT", f"/traits/{name}")
-            body = {"resource_provider_generation": generation, "traits": [name]}
-            assert mine.client.call("PUT", f"{path}/traits", body).status == 200
-            assert yours.client.get(f"{path}/traits")["traits"] == [name]
-            generation += 1
-            aggregate = new_uuid()
-            body = {
-                "resource_provider_generation": generation,
-                "aggregates": [aggregate],
-            }
-            assert mine.client.call("PUT", f"{path}/aggregates", body).status == 200
-            found = yours.client.get(f"{path}/aggregates")["aggregates"]
-            assert found == [aggregate]
-            generation += 1
-
-    at_once([functools.partial(work, number) for number in range(len(hosts))])
-    for host in hosts:
-        check([one, other], host, seed)
-    assert one.keeper.is_keeping
-    assert other.keeper.is_keeping

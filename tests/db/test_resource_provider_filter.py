@@ -10,11 +10,8 @@ import pytest
 from placement.forest import loading
 from placement.model.inventory import Inventory
 from placement.model.resource_provider import ProviderFilters
-from placement.objects import creation
-from placement.objects.ledger import Ledger
 from placement.questions import providers
 from placement_foundation.database.storage import Database
-from tests.backends import KIND
 from tests.client import Client, new_uuid
 
 if TYPE_CHECKING:
@@ -190,47 +187,6 @@ def test_a_filter_and_a_claim_agree_on_what_fits(
             assert fits == (claimed.status == 204) == (amount == most)
 
 
-def test_as_many_filters_as_an_address_can_hold(
-    application: "WSGIApplication",
-) -> None:
-    """Databases limit tables, terms and parameters of a statement."""
-    client = Client(application)
-    names = [f"CUSTOM_T{number}" for number in range(400)]
-    for name in names:
-        assert client.call("PUT", f"/traits/{name}").status == 201
-    uuid = new_uuid()
-    host = Host(uuid, uuid, set(names), set(), {}, {})
-    fill(client, host)
-    client.make_provider(VCPU=1)
-    paths = [
-        "&".join(f"required=in:{name},HW_NUMA_ROOT" for name in names),
-        f"required={','.join(names)}",
-        "&".join(f"required={name}" for name in names),
-        "&".join(f"member_of=!{new_uuid()}" for _ in names) + f"&uuid={uuid}",
-    ]
-    for path in paths:
-        (found,) = client.get(f"/resource_providers?{path}")["resource_providers"]
-        assert found["uuid"] == uuid
-
-
-def test_as_many_classes_as_an_address_can_hold(
-    application: "WSGIApplication",
-) -> None:
-    client = Client(application)
-    names = [f"CUSTOM_C{number}" for number in range(400)]
-    for name in names:
-        assert client.call("PUT", f"/resource_classes/{name}").status == 201
-    inventories = {name: Inventory(2) for name in names}
-    uuid = new_uuid()
-    fill(client, Host(uuid, uuid, set(), set(), inventories, {}))
-    client.make_provider(**dict.fromkeys(names[1:], 2))
-    amounts = ",".join(f"{name}:2" for name in names)
-    (found,) = client.get(f"/resource_providers?resources={amounts}")[
-        "resource_providers"
-    ]
-    assert found["uuid"] == uuid
-
-
 @pytest.mark.parametrize("count", [1500, 25000])
 def test_about_as_many_as_an_address_can_hold(
     application: "WSGIApplication", count: int
@@ -247,14 +203,3 @@ def test_about_as_many_as_an_address_can_hold(
     assert found["uuid"] == uuid
     names = ",".join(f"CUSTOM_{number}" for number in range(count))
     assert client.get(f"/traits?name=in:{names}") == {"traits": []}
-
-
-@pytest.mark.skipif(KIND == "postgresql", reason="it cannot store such a name")
-def test_a_name_with_a_nul_is_found_in_memory_or_not(database: Database) -> None:
-    name = "x\0y"
-    Ledger(database).write(lambda tx: creation.create(tx, new_uuid(), name, None))
-    filters = ProviderFilters(name=name)
-    forest = database.read(
-        lambda connection: loading.load(connection, providers.part_of(filters))
-    )
-    assert [each.name for each in providers.list_by_filters(forest, filters)] == [name]

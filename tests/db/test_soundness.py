@@ -463,23 +463,6 @@ def test_what_a_repair_leaves_with_nothing_is_mended_too(
 
 
 @pytest.mark.usefixtures("managed")
-def test_looking_changes_nothing(
-    cloud: Database,
-) -> None:
-    with unguarded(cloud) as connection:
-        for name in ("consumer-allocations", "lease", "provider-tree", "declaration"):
-            DAMAGE[name][0](connection)
-        lose_stamps(connection)
-        lose_journal(connection)
-    before = cloud.look(backends.rows_of)
-    for options in ([], ["--json"]):
-        assert manage.main(["check", *options]) == 1
-        assert cloud.look(backends.rows_of) == before
-    # The database of a server is used again.
-    assert manage.main(["check", "--repair", "--yes"]) == 0
-
-
-@pytest.mark.usefixtures("managed")
 def test_another_root_is_in_the_journal(
     cloud: Database, application: "WSGIApplication"
 ) -> None:
@@ -510,12 +493,6 @@ def chain(connection: sa.Connection, length: int) -> list[int]:
     top = sa.update(providers).where(providers.id == ids[0])
     connection.execute(top.values(root_provider_id=ids[0]))
     return ids
-
-
-def test_a_deep_tree_is_no_circle(cloud: Database) -> None:
-    with unguarded(cloud) as connection:
-        chain(connection, 150)
-    assert not found(cloud)
 
 
 def test_what_is_below_a_circle_is_not_in_it(cloud: Database) -> None:
@@ -733,17 +710,3 @@ def test_nothing_is_mended_before_a_person_has_agreed(
         assert told == status
         assert "Mend what can be mended? [y/N]" in printed
     assert not found(cloud)
-
-
-@pytest.mark.skipif(backends.KIND != "sqlite", reason="of the command, not of SQL")
-@pytest.mark.usefixtures("managed")
-def test_a_document_is_not_mixed_with_the_question(
-    cloud: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with unguarded(cloud) as connection:
-        add_consumer(connection)
-    monkeypatch.setattr(sys, "stdin", terminal.Person("y\n"))
-    assert manage.main(["check", "--json", "--repair"]) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)[0]["rule"] == "consumer-allocations"
-    assert printed.err.startswith("Mend what can be mended? [y/N] ")

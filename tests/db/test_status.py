@@ -187,17 +187,6 @@ def test_a_constraint_that_is_missing_is_a_failure(
     )
 
 
-def test_long_details_are_wrapped_and_indented(
-    migrated: Database, capsys: pytest.CaptureFixture[str]
-) -> None:
-    legacy.add_provider_without_root(migrated)
-    status.main(["upgrade", "check"])
-    lines = capsys.readouterr().out.splitlines()
-    [first] = [n for n, line in enumerate(lines) if "There is at least one" in line]
-    assert lines[first + 1].startswith("|   ")
-    assert len(lines[first].strip("| ")) <= len("Details: ") + 60
-
-
 @pytest.mark.parametrize(
     ("name", "text", "code"),
     [
@@ -304,16 +293,6 @@ def test_the_table_need_not_be_read(tmp_path: Path) -> None:
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_arguments_of_the_program_are_those_of_the_process(
-    migrated: Database,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["placement-status", "upgrade", "check"])
-    assert status.main() == 0
-    assert capsys.readouterr().out == HEALTHY
 
 
 SERVICES = ("placement-nodes", "placement-reservations")

@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, VERSIONS
 from placement.model.inventory import Inventory
-from placement.model.resource_class import ResourceClass
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
-from placement.model.trait import Trait
 from placement.model.trait import TraitFilters as TraitFilters
 from placement.model.tree import Provider
 from placement.schemas import (
     aggregate,
     inventory,
-    resource_class,
     resource_provider,
     trait,
 )
@@ -31,7 +28,6 @@ LARGEST = 0x7FFFFFFF
 
 generations = st.integers(0, LARGEST)
 uuids = st.uuids().map(str)
-custom_names = st.from_regex(r"CUSTOM_[A-Z0-9_]{1,20}", fullmatch=True)
 class_names = st.from_regex(r"[A-Z0-9_]{1,20}", fullmatch=True)
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 positive = st.integers(1, LARGEST)
@@ -70,12 +66,6 @@ def test_one_inventory(generation: int, name: str, known: Inventory) -> None:
     assert inventory.parse_inventory(body) == known
 
 
-@given(positive)
-def test_an_inventory_of_which_only_the_total_is_said(total: int) -> None:
-    body = sent({"total": total, "resource_class": "VCPU"}, inventory.POST_INVENTORY)
-    assert inventory.parse_inventory(body) == Inventory(total)
-
-
 @given(generations, st.lists(uuids, unique=True))
 def test_aggregates(generation: int, known: list[str]) -> None:
     value = aggregate.ProviderAggregates(known, generation)
@@ -86,39 +76,11 @@ def test_aggregates(generation: int, known: list[str]) -> None:
     assert aggregate.parse_aggregates(sent(render(value, LATEST), schema)) == value
 
 
-@given(st.lists(uuids, unique=True))
-def test_aggregates_of_old(known: list[str]) -> None:
-    version = Version(1, 18)
-    render = aggregate.RENDER_AGGREGATES.at(version)
-    schema = aggregate.PUT_AGGREGATES.at(version)
-    assert render
-    assert schema
-    value = aggregate.ProviderAggregates(known, None)
-    document = render(value, View(version))["aggregates"]
-    assert aggregate.parse_aggregates(sent(document, schema)) == value
-
-
 @given(generations, st.lists(class_names, unique=True))
 def test_traits_of_a_provider(generation: int, known: list[str]) -> None:
     value = trait.ProviderTraits(known, generation)
     body = sent(trait.render_provider_traits(value, LATEST), trait.PUT_TRAITS)
     assert body == {"traits": known, "resource_provider_generation": generation}
-
-
-@given(st.lists(custom_names))
-def test_traits(known: list[str]) -> None:
-    traits = [Trait(number, name, None) for number, name in enumerate(known)]
-    assert trait.render_traits(traits, LATEST) == {"traits": known}
-    for name in known:
-        trait.check_name(name)
-
-
-@given(custom_names)
-def test_a_resource_class(name: str) -> None:
-    document = resource_class.render_class(ResourceClass(10000, name, None), LATEST)
-    body = sent({"name": document["name"]}, resource_class.RESOURCE_CLASS)
-    assert body["name"] == name
-    resource_class.check_name(name)
 
 
 providers = st.builds(

@@ -1,11 +1,9 @@
 """What a query for allocation candidates means, and how answers are written."""
 
 import contextlib
-import dataclasses
 import json
 import logging
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -201,12 +199,7 @@ def hosts(count: int, devices: int) -> Snapshot:
 ONE = Request((Group(resources={"CUSTOM_VF": 1}),))
 
 
-def roots(candidates: list[engine.Candidate]) -> list[str]:
-    return [candidate.providers[0].root_uuid for candidate in candidates]
-
-
 PLAIN = conf.Settings()
-DEPTH_FIRST = conf.Settings(allocation_candidates_generation_strategy="depth-first")
 RANDOM = conf.Settings(randomize_allocation_candidates=True)
 
 
@@ -214,16 +207,6 @@ def find(
     limit: int | None = None, settings: conf.Settings = PLAIN
 ) -> list[engine.Candidate]:
     return candidates.find(hosts(2, 4), CandidateQuery(ONE, limit), order_of(settings))
-
-
-def test_a_limit_offers_as_many_trees_as_there_are() -> None:
-    assert roots(find(limit=2)) == ["h0", "h1"]
-
-
-def test_depth_first_offers_one_tree() -> None:
-    assert roots(find(4, DEPTH_FIRST)) == ["h0"] * 4
-    most = dataclasses.replace(DEPTH_FIRST, max_allocation_candidates=4)
-    assert roots(find(settings=most)) == ["h0"] * 4
 
 
 @pytest.mark.parametrize(
@@ -286,23 +269,3 @@ def test_a_search_that_cut_turns_short_is_logged(
     ):
         candidates.find(cloud, question, order_of(few))
     assert "groups hard to satisfy: 1b, 2n" in caplog.text
-
-
-class CountedPairs(list[tuple[str, str]]):
-    """Parameters that count how many times they are gone through."""
-
-    times = 0
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        self.times += 1
-        return super().__iter__()
-
-
-def test_the_parameters_are_not_gone_through_once_for_each_group() -> None:
-    pairs = CountedPairs([("resources", "VCPU:1"), ("group_policy", "none")])
-    for number in range(1_000):
-        pairs += [(f"resources{number}", "VCPU:1"), (f"required{number}", "A")]
-    parser = wire.QUERY.at(Version(1, 39))
-    assert parser is not None
-    assert len(parser(pairs).request.groups) == 1_001
-    assert pairs.times < 20

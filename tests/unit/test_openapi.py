@@ -144,19 +144,6 @@ def test_what_is_open_needs_no_token() -> None:
         assert is_open == ("401" not in operation["responses"])
 
 
-def test_a_reply_that_is_not_described_is_noticed() -> None:
-    asked = {"REQUEST_METHOD": "GET", "PATH_INFO": "/usages"}
-    headers = {
-        "content-type": "application/json",
-        "openstack-api-version": "placement 1.39",
-    }
-    good = b'{"usages": {"INSTANCE": {"consumer_count": 1, "VCPU": 2}}}'
-    description.check(asked, "200", headers, good)
-    for status, body in (("200", b'{"usages": {"VCPU": 2}}'), ("302", b"{}")):
-        with pytest.raises(AssertionError):
-            description.check(asked, status, headers, body)
-
-
 def test_the_command_prints_what_the_service_answers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

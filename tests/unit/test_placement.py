@@ -13,11 +13,10 @@ from placement.forest import forest as forests
 from placement.forest import vocabulary
 from placement.forest.forest import Forest
 from placement.model.request import Group, Request
-from placement.model.tree import SHARING, Tree
+from placement.model.tree import SHARING
 from placement.questions.candidate_query import CandidateQuery
 from placement.questions.placing import choosing, packing
 from placement.questions.placing.choosing import Chosen, Present
-from placement.questions.placing.overlay import Overlay
 from placement.questions.placing.query import (
     Domains,
     Preference,
@@ -76,18 +75,6 @@ def choose(
 
 def hosts(chosen: Chosen) -> dict[str, int]:
     return dict(Counter(choice.host.uuid for choice in chosen.choices))
-
-
-def test_what_one_consumer_takes_is_not_there_for_the_next() -> None:
-    chosen = choose([host("a", 3), host("b", 2, used=1)], 10)
-    assert hosts(chosen) == {"a": 3, "b": 1}
-    assert chosen.exact
-
-
-def test_no_more_are_placed_than_wanted() -> None:
-    chosen = choose([host("a", 3), host("b", 3)], 4)
-    assert len(chosen.choices) == 4
-    assert chosen.exact
 
 
 def test_a_choice_says_what_is_taken() -> None:
@@ -149,14 +136,6 @@ def test_requests_in_a_series_share_what_others_share() -> None:
     assert following.choose(Wish(ONE_CPU), 15) is not None
 
 
-def test_requests_in_a_series_begin_at_random_places() -> None:
-    following = series([host(f"h{number}", 1) for number in range(600)])
-    found = [following.choose(Wish(ONE_CPU), 1) for _ in range(100)]
-    begun = [int(each.choices[0].host.uuid[1:]) for each in found if each]
-    assert len(set(begun)) == 100
-    assert max(begun) - min(begun) > 300
-
-
 @pytest.mark.parametrize(
     "wish",
     [
@@ -168,62 +147,6 @@ def test_requests_in_a_series_begin_at_random_places() -> None:
 )
 def test_whoever_compares_hosts_is_not_chosen_for_in_a_series(wish: Wish) -> None:
     assert series([host("a", 5)]).choose(wish, 1) is None
-
-
-def test_at_most_so_many_per_host() -> None:
-    spread = Spread(Domains(), 2)
-    chosen = choose([host("a", 8), host("b", 8)], 10, spread=spread)
-    assert hosts(chosen) == {"a": 2, "b": 2}
-    assert chosen.exact
-
-
-def test_those_that_are_there_count() -> None:
-    spread = Spread(Domains(), 2, ("other",))
-    present = Present({"own": ["a"]}, {"other": ["a"], "another": ["b"]})
-    chosen = choose([host("a", 8), host("b", 8)], 10, spread=spread, present=present)
-    assert hosts(chosen) == {"b": 1}
-
-
-def test_at_most_so_many_per_rack() -> None:
-    cloud = [
-        host("a", 8, aggregates=("A",)),
-        host("b", 8, aggregates=("A",)),
-        host("c", 8, aggregates=("B",)),
-        host("outside", 8),
-    ]
-    chosen = choose(cloud, 10, spread=Spread(Domains(("A", "B")), 3))
-    assert sum(hosts(chosen).values()) == 6
-    assert hosts(chosen)["c"] == 3
-    assert chosen.exact
-
-
-@pytest.mark.parametrize("attempt", range(12))
-def test_overlapping_racks_are_filled_as_far_as_they_can_be(attempt: int) -> None:
-    cloud = [
-        host("a", 8, aggregates=("A", "B")),
-        host("b", 8, aggregates=("A",)),
-        host("c", 8, aggregates=("B",)),
-    ]
-    for most, expected in ((1, 2), (3, 6)):
-        chosen = choose(cloud, 7, spread=Spread(Domains(("A", "B")), most))
-        assert len(chosen.choices) == expected
-        assert chosen.exact
-        # What is wanted is found, although another order would be refused.
-        enough = choose(cloud, expected, spread=Spread(Domains(("A", "B")), most))
-        assert len(enough.choices) == expected
-
-
-def test_overlapping_racks_that_have_consumers_already() -> None:
-    cloud = [
-        host("a", 8, aggregates=("A", "B")),
-        host("b", 1, aggregates=("A",)),
-        host("c", 8, used=7, aggregates=("B",)),
-    ]
-    spread = Spread(Domains(("A", "B")), 2, ("other",))
-    present = Present({}, {"other": ["b"]})
-    for _ in range(12):
-        chosen = choose(cloud, 3, spread=spread, present=present)
-        assert (len(chosen.choices), chosen.exact) == (2, True)
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -269,38 +192,10 @@ def test_a_packing_that_takes_too_long_is_none(monkeypatch: pytest.MonkeyPatch) 
     assert not chosen.exact
 
 
-def test_all_on_one_host() -> None:
-    cloud = [host("a", 2), host("b", 5), host("c", 3)]
-    assert hosts(choose(cloud, 5, together=Domains())) == {"b": 5}
-    most = choose(cloud, 6, together=Domains())
-    assert hosts(most) == {"b": 5}
-    assert most.exact
-
-
-def test_all_in_one_rack() -> None:
-    cloud = [
-        host("a", 2, aggregates=("A",)),
-        host("b", 5, aggregates=("B",)),
-        host("c", 3, aggregates=("B",)),
-    ]
-    together = Domains(("A", "B"))
-    assert hosts(choose(cloud, 8, together=together)) == {"b": 5, "c": 3}
-
-
 def test_together_with_those_that_are_there() -> None:
     cloud = [host("a", 2), host("b", 5)]
     present = Present({"own": ["a"]}, {})
     assert hosts(choose(cloud, 3, together=Domains(), present=present)) == {"a": 2}
-
-
-def test_all_in_one_rack_but_one_per_host() -> None:
-    cloud = [
-        host("a", 9, aggregates=("A",)),
-        host("b", 5, aggregates=("B",)),
-        host("c", 3, aggregates=("B",)),
-    ]
-    chosen = choose(cloud, 2, together=Domains(("A", "B")), spread=Spread(Domains(), 1))
-    assert hosts(chosen) == {"b": 1, "c": 1}
 
 
 @pytest.mark.parametrize(
@@ -334,12 +229,6 @@ def test_free_parts_are_those_after_the_placement() -> None:
     assert choice.score == pytest.approx(1.0)
 
 
-def test_consumers_spread_by_preference() -> None:
-    cloud = [host(name, 8) for name in "abcd"]
-    chosen = choose(cloud, 8, prefer=(Preference(Quality.FREE, "VCPU", 1),))
-    assert hosts(chosen) == dict.fromkeys("abcd", 2)
-
-
 def test_hosts_that_are_equally_good_are_chosen_at_random() -> None:
     cloud = [host(f"h{number}", 8) for number in range(20)]
     prefer = (Preference(Quality.TRAIT, "CUSTOM_SSD", 1),)
@@ -349,47 +238,6 @@ def test_hosts_that_are_equally_good_are_chosen_at_random() -> None:
         for _ in range(200)
     }
     assert len(found) == 20
-
-
-@pytest.fixture
-def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list of the hosts that are searched from now on."""
-    searched: list[str] = []
-    first = Overlay.first
-
-    def count(self: Overlay, tree: Tree) -> object:
-        searched.append(tree.root.uuid)
-        return first(self, tree)
-
-    monkeypatch.setattr(Overlay, "first", count)
-    return searched
-
-
-def test_a_candidate_is_used_again_while_its_host_has_room(
-    searches: list[str],
-) -> None:
-    cloud = [host(f"h{number}", 100) for number in range(20)]
-    assert len(choose(cloud, 1000).choices) == 1000
-    # Each host that is used is searched at first, and once more when it is full.
-    assert len(searches) <= 2 * 10
-
-
-def test_so_it_is_where_nothing_else_is_considered(searches: list[str]) -> None:
-    cloud = [
-        host(name, 100, used=60, traits=traits)
-        for name, traits in (("a", ()), ("b", ("CUSTOM_SSD",)))
-    ]
-    prefer = (
-        Preference(Quality.FREE, "VCPU", 2),
-        Preference(Quality.TRAIT, "CUSTOM_SSD", 3),
-        Preference(Quality.FREE, "VCPU", -4),
-    )
-    chosen = choose(cloud, 50, together=Domains(), prefer=prefer)
-    assert hosts(chosen) == {"b": 40}
-    assert len(searches) <= 2 * 2
-    # Each score is that after its own placement, as if it had been placed alone.
-    expected = [3 - 2 * (100 - used) / 100 for used in range(61, 101)]
-    assert [choice.score for choice in chosen.choices] == pytest.approx(expected)
 
 
 def test_only_so_many_hosts_are_considered() -> None:
