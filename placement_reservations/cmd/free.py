@@ -32,7 +32,7 @@ OTHERS = {
 
 
 class Unanswered(Exception):
-    """The service could not be asked. The message says why."""
+    """The service could not be reached. The message says why."""
 
 
 class Refused(Exception):
@@ -74,7 +74,7 @@ def _run(name: str, asked: argparse.Namespace) -> int:
         output.complain(name, [str(exc)])
         return REFUSED
     except (Misconfigured, Unanswered) as exc:
-        output.complain(name, [f"the service could not be asked: {exc}"])
+        output.complain(name, [f"the service could not be reached: {exc}"])
         return NO_ANSWER
     free = found["free"]
     if found.get("lacking"):

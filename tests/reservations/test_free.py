@@ -268,7 +268,7 @@ def test_the_command_says_that_it_gets_no_answer(
 ) -> None:
     words = ["free", *WORDS, "--amount=1", "--url", "http://127.0.0.1:9"]
     assert command.main(words) == 3
-    assert "could not be asked" in capsys.readouterr().err
+    assert "could not be reached" in capsys.readouterr().err
 
 
 def test_a_lease_can_be_made_when_it_says_so_and_at_no_other_time(
