@@ -198,17 +198,6 @@ def test_a_gap_is_an_event_without_a_subject(
     assert "subject" not in event
 
 
-def test_only_so_many_have_a_place_to_wait(database: Database) -> None:
-    assert settings.make_config().ledger.waiting_readers == 4
-    keeper = Keeper(database, 1, lambda: 2)
-    with keeper.waiting_place() as first, keeper.waiting_place() as second:
-        with keeper.waiting_place() as third:
-            assert (first, second, third) == (True, True, False)
-        assert keeper.waiting == 2
-    with keeper.waiting_place() as again:
-        assert again
-
-
 def test_a_marker_of_another_journal_is_gone(client: Client, provider: str) -> None:
     answer = client.call("GET", f"{HISTORY}?marker=000000000000.7.000000000000")
     assert (answer.status, answer.code) == (410, "placement.cursor_gone")
