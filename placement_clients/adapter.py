@@ -234,15 +234,8 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
     if isinstance(exc, keystone.ConnectionError):
         url = re.search(r"https?://[^\s?]*[^\s?:]", str(exc))
         asked = f"no connection to {url[0]}: " if url else ""
-        return Unavailable(f"{asked}{_innermost(exc)}")
+        return Unavailable(f"{asked}{origin_of(exc)}")
     return Unavailable(str(exc))
-
-
-def _innermost(exc: BaseException) -> str:
-    """Return the message of the original exception, from the operating system."""
-    origin = origin_of(exc)
-    text = str(origin)
-    return text if text.isprintable() else repr(origin)
 
 
 def _read(response: Any) -> Answer:

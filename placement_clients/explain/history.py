@@ -1,8 +1,9 @@
 """History as a person reads it: a line for each change."""
 
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from oslo_utils.uuidutils import is_uuid_like
 
 from placement_clients.adapter import encode_query
 from placement_clients.client import Client
@@ -18,26 +19,19 @@ def filters_of(placement: Client, what: str) -> list[str]:
     The first that finds anything is the right one.
     """
     listed = [{"name": what}]
-    if _is_uuid(what):
+    if is_uuid_like(what):
         listed.append({"uuid": what})
     for filters in listed:
         for provider in placement.list_providers(**filters):
             return [encode_query({"provider": provider.uuid})]
     # A provider that was deleted is not listed, but has a history.
-    kinds = ("provider", "consumer") if _is_uuid(what) else ("consumer",)
+    kinds = ("provider", "consumer") if is_uuid_like(what) else ("consumer",)
     return [encode_query({kind: what}) for kind in kinds]
 
 
 def has_changes(entries: list[Json]) -> bool:
     """Return whether anything is known; a gap passes all filters."""
     return any(entry["type"] != GAP for entry in entries)
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
 
 
 def lines_of(entries: list[Json]) -> Iterator[str]:

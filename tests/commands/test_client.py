@@ -2,11 +2,9 @@
 
 import dataclasses
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -178,38 +176,6 @@ def test_the_inbound_request_is_named(service: Served, placement: Client) -> Non
     assert "x-openstack-request-id" not in service.calls[-1].headers
 
 
-def test_a_connection_is_kept() -> None:
-    connections = []
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def setup(self) -> None:
-            super().setup()
-            connections.append(self.client_address)
-
-        def do_GET(self) -> None:
-            body = b'{"traits": []}'
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        placement = caller(Served(f"http://127.0.0.1:{server.server_port}"))
-        placement.list_traits([])
-        placement.for_request("req-1").list_traits([])
-        placement.for_request("req-2").list_traits([])
-        server.shutdown()
-        thread.join()
-    assert len(connections) == 1
-
-
 def configured(*lines: str) -> Callable[[Any, Served], Client]:
     def configure(directory: Any, served: Served) -> Client:
         path = directory / "agent.conf"
@@ -228,13 +194,6 @@ def test_a_token_from_a_configuration(tmp_path: Any, service: Served) -> None:
     )
     configure(tmp_path, service).put("/traits/CUSTOM_A", version="1.6")
     assert service.calls[-1].headers["x-auth-token"] == "admin"
-
-
-def test_no_authentication_from_a_configuration(tmp_path: Any, service: Served) -> None:
-    configure = configured("auth_type = none", "endpoint_override = {url}")
-    with pytest.raises(errors.Forbidden):
-        configure(tmp_path, service).put("/traits/CUSTOM_A", version="1.6")
-    assert service.calls[-1].headers["x-auth-token"] == "notused"
 
 
 KEYSTONE = {
@@ -500,25 +459,6 @@ def test_what_may_have_been_done_without_an_answer(
 ) -> None:
     error = errors.Unavailable("later", status=status, code=code)
     assert error.may_have_succeeded == may_have
-
-
-def test_the_server_may_not_understand_http() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"http://127.0.0.1:{server.getsockname()[1]}"
-        answering = threading.Thread(target=greet, args=(server,))
-        answering.start()
-        with pytest.raises(errors.Unavailable) as caught:
-            caller(Served(address)).list_traits([])
-        answering.join()
-    assert str(caught.value).startswith(f"no connection to {address}/traits: ")
-    assert str(caught.value).isprintable()
-
-
-def greet(server: socket.socket) -> None:
-    connection, _ = server.accept()
-    with connection:
-        connection.recv(4096)
-        connection.sendall(b"\x4a\x00\x00\x00\x0a8.0.0\x00 hello\r\n\r\n")
 
 
 def test_a_text_that_is_not_a_url() -> None:

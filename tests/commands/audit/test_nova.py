@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from placement_clients.audit import cli
-from placement_clients.audit.life import Expected, Living, NotAnswered
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
 from tests.serving import Between, Served, serving
@@ -375,49 +374,6 @@ def test_the_cloud_may_be_that_of_a_file(
     status, _, err = own_desk.run("--ironic", "--config-file", str(file))
     assert status == cli.ERROR
     assert "[ironic] auth_type is not set" in err
-
-
-def test_fakes_of_the_library() -> None:
-    from openstack.compute import compute_service
-    from openstack.compute.v2 import flavor as flavors
-    from openstack.compute.v2 import migration as migrations
-    from openstack.compute.v2 import server as servers
-    from openstack.exceptions import NotFoundException, SDKException
-    from openstack.test import fakes
-
-    from placement_clients.audit.nova import Nova
-
-    compute: Any = fakes.generate_fake_proxy(compute_service.ComputeService, "2")
-    size = fakes.generate_fake_resource(
-        flavors.Flavor, ram=512, vcpus=2, extra_specs={"hw:cpu_policy": "dedicated"}
-    )
-    known = {"status": "ACTIVE", "task_state": None, "flavor": size}
-    settled = fakes.generate_fake_resource(servers.Server, **known)
-    moving = fakes.generate_fake_resource(servers.Server, **known)
-    built = fakes.generate_fake_resource(servers.Server, status="BUILD")
-    gone = fakes.generate_fake_resource(servers.Server, status="DELETED")
-    moves = fakes.generate_fake_resource(
-        migrations.Migration, status="running", server_id=moving.id
-    )
-    over = fakes.generate_fake_resource(migrations.Migration, status="confirmed")
-    compute.servers.side_effect = lambda **_: iter([settled, moving, built, gone])
-    compute.migrations.side_effect = lambda **_: iter([moves, over])
-    source = Nova(compute)
-    resources = {"MEMORY_MB": 512, "VCPU+PCPU": 2}
-    assert list(source.living()) == [
-        Living(moves.uuid),
-        Living(
-            settled.id, Expected(settled.hypervisor_hostname, resources, exact=False)
-        ),
-        Living(moving.id),
-        Living(built.id),
-    ]
-    compute.servers.assert_called_with(all_projects=True)
-    compute.get_server.side_effect = NotFoundException()
-    assert source.find(new_uuid()) is None
-    compute.get_server.side_effect = SDKException("no")
-    with pytest.raises(NotAnswered):
-        source.find(new_uuid())
 
 
 @pytest.mark.parametrize(

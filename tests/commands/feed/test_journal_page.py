@@ -2,8 +2,6 @@
 
 import base64
 import os
-import re
-import shlex
 import subprocess
 import sys
 import time
@@ -11,14 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from placement_clients.feed import cli, signature, target
+from placement_clients.feed import signature, target
 from tests import walkthrough
 from tests.client import Client, new_uuid, wants
 from tests.serving import Served
 
-# Calls that need a server of somebody else are only parsed; the rest is followed to the
-# letter in tests/clients.
-CALL = re.compile(r"^    placement-feed (.+)$", re.MULTILINE)
 PAGE = Path(__file__).parents[3] / "docs/journal.rst"
 AMOUNT = 36_000_000
 
@@ -87,10 +82,3 @@ def test_the_check_of_a_receiver_believes_what_is_signed_and_nothing_else() -> N
         "http://here", lambda: "there", key, clock=lambda: now - 1000.0
     )
     assert not is_genuine(secret, old._headers("some-id", body), body)
-
-
-def test_what_may_be_asked_of_the_forwarder_is_possible() -> None:
-    calls = CALL.findall(PAGE.read_text())
-    assert len(calls) == 3
-    for call in calls:
-        cli._parser().parse_args(shlex.split(call))

@@ -105,23 +105,6 @@ def test_the_query(
     assert all(character not in asked.query for character in ",:! +")
 
 
-def test_the_bytes_of_a_query() -> None:
-    asked = build(
-        sized("2/1024/10/0/0", **{"trait:CUSTOM_GPU": "forbidden"}),
-        Image({"trait:CUSTOM_TRUSTED": "required"}),
-    )
-    assert asked.query == (
-        "limit=1000&required=CUSTOM_TRUSTED%2C%21CUSTOM_GPU&"
-        "resources=DISK_GB%3A10%2CMEMORY_MB%3A1024%2CVCPU%3A2"
-    )
-
-
-@pytest.mark.parametrize(("limit", "expected"), [(7, ["limit=7"]), (None, [])])
-def test_the_limit(limit: int | None, expected: list[str]) -> None:
-    asked = build(sized("1/0/0/0/0"), limit=limit)
-    assert lines(asked.query) == [*expected, "resources=VCPU:1"]
-
-
 @pytest.mark.parametrize(
     ("size", "extra", "expected"),
     [
@@ -157,12 +140,6 @@ def test_other_keys_are_ignored(key: str) -> None:
     assert (asked.warnings, asked.specs) == ((), ())
 
 
-def test_the_longest_suffix() -> None:
-    suffix = "x" * 64
-    asked = build(sized("1/0/0/0/0", **{f"resources{suffix}:FPGA": "1"}))
-    assert asked.groups[suffix].resources == {"FPGA": 1}
-
-
 # What has no effect, and why
 
 
@@ -194,13 +171,6 @@ def test_a_warning_names_key_and_value(key: str, value: str, complaint: str) -> 
     assert caught.value.problems == (warning,)
 
 
-def test_all_warnings_are_reported_at_once() -> None:
-    written = sized("1/512/1/0/0", **specs(TABLE[-1][1]))
-    with pytest.raises(BadInput) as caught:
-        build(written, strict=True)
-    assert len(caught.value.problems) == 5
-
-
 # What Placement would refuse
 
 
@@ -211,14 +181,6 @@ def refused(written: Flavor, properties: str = "", *rules: request.Rule) -> str:
     assert caught.value.problems == asked.problems
     (problem,) = asked.problems
     return problem
-
-
-def test_a_trait_that_is_required_and_forbidden() -> None:
-    written = sized("1/512/1/0/0", **{"trait:CUSTOM_GPU": "forbidden"})
-    assert refused(written, "trait:CUSTOM_GPU=required") == (
-        "CUSTOM_GPU is required by image property trait:CUSTOM_GPU and forbidden by "
-        "flavor extra spec trait:CUSTOM_GPU"
-    )
 
 
 def test_a_trait_may_be_forbidden_in_another_group() -> None:
@@ -296,12 +258,6 @@ def added(written: Flavor, *rules: request.Rule, properties: str = "") -> list[s
 SMALL = sized("1/0/0/0/0")
 
 
-def test_disabled_hosts_are_left_out() -> None:
-    assert added(SMALL, rule.without_disabled_hosts) == [
-        "root_required=!COMPUTE_STATUS_DISABLED"
-    ]
-
-
 def test_isolated_aggregates_are_closed_unless_all_their_traits_are_required() -> None:
     isolated = rule.isolated_aggregates(
         {
@@ -321,11 +277,6 @@ def test_isolated_aggregates_are_closed_unless_all_their_traits_are_required() -
         ),
     )
     assert added(all_of_them, isolated) == []
-
-
-def test_aggregates_of_a_tenant_and_of_a_zone() -> None:
-    rules = [rule.within_aggregates(["b", "a"]), rule.within_aggregates(["z"])]
-    assert added(SMALL, *rules) == ["member_of=in:a,b", "member_of=in:z"]
 
 
 def test_the_free_pool_is_for_reservations() -> None:
@@ -459,11 +410,6 @@ def test_the_same_image() -> None:
     assert not one.is_same(other)
     assert unnamed.is_same(one)
     assert not unnamed.is_same(Image({}))
-
-
-def test_a_query_can_be_read_by_anybody() -> None:
-    query = build(SMALL, rules=[rule.within_aggregates(["a", "b"])]).query
-    assert dict(parse_qsl(query))["member_of"] == "in:a,b"
 
 
 # The console's form has to pass the same cases.
