@@ -55,7 +55,7 @@ export async function ask(path: string, asked: Asked = {}): Promise<Response> {
     signal: asked.signal ?? null,
   });
   // Somebody else may have signed in: neither an answer nor a refusal is theirs.
-  if (token() !== mine) throw new Failure(path, "The session in which this was asked is over.", 401);
+  if (token() !== mine) throw new Failure(path, "The session of this request is over.", 401);
   if (response.status === 401) expire();
   if (!response.ok && !(asked.tag && response.status === 304)) {
     const failed = await failure(path, response);

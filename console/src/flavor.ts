@@ -188,7 +188,7 @@ export function translate(text: string): Translation {
   translator.readAmounts(amounts);
   translator.readOthers();
   const all = [...faults, ...translator.faults];
-  if (!all.length && !translator.query.includes("resources")) all.push("The flavor asks for no resources.");
+  if (!all.length && !translator.query.includes("resources")) all.push("The flavor has no amounts of resources.");
   return { query: all.length ? "" : translator.query, faults: all, notes: translator.notes };
 }
 

@@ -108,7 +108,7 @@ export function when(time: Date | string | number): string {
 
 const UNSEEN = /(?<![\p{Extended_Pictographic}\ufe0f])\u200d|[\p{Cc}\p{Zl}\p{Zp}\u115f\u1160\u3164]|(?!\u200d)\p{Cf}/gu;
 
-/** The parts of a text: what is at odd places is a character that nobody sees, by its number. */
+/** The parts of a text: what is at odd places is an invisible character, by its number. */
 export function splitUnseen(text: string): string[] {
   const parts: string[] = [];
   let end = 0;

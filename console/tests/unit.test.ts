@@ -54,7 +54,7 @@ test("sentences of the service have the units of people", () => {
   assert.equal(said("the 20 others have less than 2048 DISK_GB free (1024 at most), 12 are in no aggregate"), "the 20 others have less than 2 TiB DISK_GB free (1 TiB at most), 12 are in no aggregate");
 });
 
-test("characters that nobody sees are shown by their number", () => {
+test("invisible characters are shown by their number", () => {
   assert.equal(seen("a\u202eb\u200bc\u0007"), "a⟨U+202E⟩b⟨U+200B⟩c⟨U+0007⟩");
   assert.equal(seen("größe 👩\u200d💻 שלום"), "größe 👩\u200d💻 שלום");
 });

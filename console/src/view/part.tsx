@@ -78,7 +78,7 @@ function Broken({ text }: { text: string }) {
     <bdi>
       {splitUnseen(text).map((part, at) =>
         at % 2 ? (
-          <span key={at} class="unseen" title="a character that nobody sees">
+          <span key={at} class="unseen" title="an invisible character">
             {part}
           </span>
         ) : (
