@@ -4,7 +4,7 @@ A unit is the inventory of one resource class, a trait, or an aggregate.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from placement.declaration.world import Undeclarable
@@ -57,38 +57,53 @@ def compare(
 
     :raises Undeclarable: an inventory in use would go, or become too small
     """
-    known, declared, prior = (
-        _units_of(kind, each) for each in (provider, part, owners.prior)
-    )
+    known = _units_of(kind, provider)
+    wanted, changes, drift = dict(known), list[Change](), list[Change]()
+    for name, change in _declared_changes(kind, part, known, owners):
+        changes.append(change)
+        if not is_same(change.before, change.after):
+            wanted[name] = change.after
+    for name, change in _left_changes(kind, part, known, owners):
+        if change.after is ABSENT[kind]:
+            changes.append(change)
+            wanted[name] = change.after
+        else:
+            drift.append(change)
+    wanted = {name: each for name, each in wanted.items() if each is not ABSENT[kind]}
+    if kind != "inventories":
+        return Compared(frozenset(wanted) if changes else None, changes, drift)
+    if owners.force or not any(change.owner for change in changes):
+        for name in sorted(known):
+            _check_use(provider, name, wanted.get(name))
+    return Compared(wanted if wanted != known else None, changes, drift)
+
+
+def _declared_changes(
+    kind: str, part: DeclaredProvider, known: Mapping[str, Any], owners: Owners
+) -> Iterator[tuple[str, Change]]:
+    """Yield the units that are not as they are declared now, each with its name."""
     others = {
         owner: _units_of(kind, each) for owner, each in sorted(owners.others.items())
     }
-    wanted, absent, path = dict(known), ABSENT[kind], f"{part.name}/{kind}"
-    changes, drift = [], []
-    for name, value in declared.items():
-        before, holder = known.get(name, absent), _holder(name, value, others)
-        differs = not is_same(before, value)
-        if differs or (holder and not owners.force):
-            changes.append(Change(f"{path}/{name}", before, value, holder))
-        if differs:
-            wanted[name] = value
-    held = {*declared, *(name for each in others.values() for name in each)}
-    for name in [name for name in prior if name in known and name not in held]:
-        # This owner alone declared it, and no longer does.
-        if is_same(prior[name], known[name]):
-            changes.append(Change(f"{path}/{name}", prior[name], absent))
-            del wanted[name]
-        else:
-            drift.append(Change(f"{path}/{name}", prior[name], known[name]))
-    wanted = {name: value for name, value in wanted.items() if value is not absent}
-    is_conflict = not owners.force and any(change.owner for change in changes)
-    if kind == "inventories" and not is_conflict:
-        for name in sorted(known):
-            _check_use(provider, name, wanted.get(name))
-    if wanted == known:
-        return Compared(None, changes, drift)
-    units = wanted if kind == "inventories" else frozenset(wanted)
-    return Compared(units, changes, drift)
+    for name, value in _units_of(kind, part).items():
+        before, holder = known.get(name, ABSENT[kind]), _holder(name, value, others)
+        if not is_same(before, value) or (holder and not owners.force):
+            yield name, Change(f"{part.name}/{kind}/{name}", before, value, holder)
+
+
+def _left_changes(
+    kind: str, part: DeclaredProvider, known: Mapping[str, Any], owners: Owners
+) -> Iterator[tuple[str, Change]]:
+    """Yield the units that this owner alone declared, and no longer does.
+
+    They go, unless they have drifted: then ``after`` is what is there.
+    """
+    others = owners.others.values()
+    for name, value in _units_of(kind, owners.prior).items():
+        is_held = any(name in getattr(each, kind) for each in (part, *others))
+        if name in known and not is_held:
+            after = ABSENT[kind] if is_same(value, known[name]) else known[name]
+            yield name, Change(f"{part.name}/{kind}/{name}", value, after)
 
 
 def _holder(
