@@ -1,6 +1,7 @@
 """Aggregates of a provider."""
 
 from placement import errors
+from placement.model.resource_provider import Belongings
 from placement.objects import aggregate, clock, resource_provider
 from placement.objects.transaction import Transaction
 from placement.operation import Call
@@ -11,7 +12,7 @@ from placement_foundation.http.operation import Reply, writing
 def list_aggregates(call: Call[None]) -> Reply:
     """List the aggregates of a provider."""
     _, provider = call.named_provider()
-    value = wire.ProviderAggregates(provider.aggregate_uuids, provider.generation)
+    value = Belongings(provider.aggregate_uuids, provider.generation)
     return Reply(value, modified=clock.now())
 
 
@@ -29,10 +30,10 @@ def replace_aggregates(call: Call[None], tx: Transaction) -> Reply:
         generation = aggregate.replace_all(
             tx,
             provider,
-            wanted.aggregates,
+            wanted.parts,
             bump=wanted.generation is not None,
         )
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
-    value = wire.ProviderAggregates(wanted.aggregates, generation)
+    value = Belongings(wanted.parts, generation)
     return Reply(value, modified=clock.now())

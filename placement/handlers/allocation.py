@@ -1,6 +1,7 @@
 """Allocations, of consumers and of providers."""
 
 from placement import errors
+from placement.model.resource_provider import Belongings
 from placement.objects import allocation
 from placement.objects.transaction import Transaction
 from placement.operation import Call
@@ -29,7 +30,7 @@ def list_by_provider(call: Call[None]) -> Reply:
     if generation is None:
         raise errors.NotFound(MISSING_PROVIDER.format(uuid=uuid))
     return Reply(
-        wire.ProviderAllocations(generation, found.allocations),
+        Belongings(found.allocations, generation),
         modified=found.modified,
     )
 

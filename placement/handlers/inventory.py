@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from placement import errors
 from placement.model.inventory import Inventory, complain
-from placement.model.resource_provider import ResourceProvider
+from placement.model.resource_provider import Belongings, ResourceProvider
 from placement.objects import clock, inventory, resource_provider
 from placement.objects.transaction import Transaction
 from placement.operation import Call
@@ -17,7 +17,7 @@ OUT_OF_DATE = "resource provider generation conflict"
 def list_inventories(call: Call[None]) -> Reply:
     """List all inventories of a provider."""
     _, provider = call.named_provider()
-    value = wire.ProviderInventories(provider.generation, provider.inventories)
+    value = Belongings(provider.inventories, provider.generation)
     times = provider.inventory_times
     return Reply(value, modified=clock.newest(times) if times else None)
 
@@ -41,7 +41,7 @@ def show_inventory(call: Call[None]) -> Reply:
     name = call.path["resource_class"]
     if name not in provider.inventories:
         raise errors.NotFound(f"No inventory of class {name} for {provider.uuid}")
-    value = wire.ProviderInventory(provider.generation, provider.inventories[name])
+    value = Belongings(provider.inventories[name], provider.generation)
     times = dict(zip(provider.inventories, provider.inventory_times, strict=True))
     return Reply(value, modified=clock.newest([times[name]]))
 
@@ -66,7 +66,7 @@ def create_inventory(
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
     return Reply(
-        wire.ProviderInventory(generation, wanted),
+        Belongings(wanted, generation),
         location=wire.path(provider.uuid, name),
         modified=clock.now(),
     )
@@ -99,7 +99,7 @@ def replace_inventories(
         ) from exc
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
-    value = wire.ProviderInventories(generation, wanted)
+    value = Belongings(wanted, generation)
     return Reply(value, modified=clock.now() if wanted else None)
 
 
@@ -124,7 +124,7 @@ def update_inventory(
         generation = inventory.update(tx, provider, name, wanted)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"update conflict: {exc}") from exc
-    value = wire.ProviderInventory(generation, wanted)
+    value = Belongings(wanted, generation)
     return Reply(value, modified=clock.now())
 
 

@@ -1,6 +1,7 @@
 """Traits, and traits of a provider."""
 
 from placement import errors
+from placement.model.resource_provider import Belongings
 from placement.objects import clock, resource_provider, trait
 from placement.objects.transaction import Transaction
 from placement.operation import Call
@@ -63,7 +64,7 @@ def list_provider_traits(call: Call[None]) -> Reply:
     words = forest.vocabulary
     ids = sorted(words.trait_ids[name] for name in provider.trait_names)
     return Reply(
-        wire.ProviderTraits([words.traits[key] for key in ids], provider.generation),
+        Belongings([words.traits[key] for key in ids], provider.generation),
         modified=clock.newest(words.times[key] for key in ids),
     )
 
@@ -82,7 +83,7 @@ def replace_provider_traits(call: Call[None], tx: Transaction) -> Reply:
     generation = trait.replace_all(tx, provider, call.body["traits"])
     traits = trait.list_by_provider(tx.connection, provider.id)
     return Reply(
-        wire.ProviderTraits([each.name for each in traits], generation),
+        Belongings([each.name for each in traits], generation),
         modified=clock.newest(each.modified for each in traits),
     )
 

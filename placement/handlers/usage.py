@@ -1,5 +1,6 @@
 """Usages, of a provider and of a project."""
 
+from placement.model.resource_provider import Belongings
 from placement.model.usage import total
 from placement.objects import clock, usage
 from placement.operation import Call
@@ -11,7 +12,7 @@ def list_provider_usages(call: Call[None]) -> Reply:
     """Show how much of each inventory of a provider is used."""
     _, provider = call.named_provider()
     used = {name: inventory.used for name, inventory in provider.inventories.items()}
-    value = wire.ProviderUsages(provider.generation, used)
+    value = Belongings(used, provider.generation)
     return Reply(value, modified=clock.now())
 
 

@@ -3,9 +3,11 @@
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from placement.model.tree import Provider
+
+T_co = TypeVar("T_co", covariant=True)
 
 UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found"
 
@@ -22,6 +24,17 @@ class ResourceProvider(NamedTuple):
     root_uuid: str
     modified: datetime.datetime | None
     root_id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Belongings(Generic[T_co]):
+    """What belongs to a provider, and the provider's generation.
+
+    Before 1.19, a request for aggregates carries no generation, and none is checked.
+    """
+
+    parts: T_co
+    generation: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

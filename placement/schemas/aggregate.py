@@ -1,8 +1,8 @@
 """Aggregates of a provider on the wire."""
 
-import dataclasses
 from collections.abc import Sequence
 
+from placement.model.resource_provider import Belongings
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
@@ -26,34 +26,23 @@ PUT_AGGREGATES = ByVersion(
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProviderAggregates:
-    """The aggregates of a provider, and its generation.
-
-    Before 1.19, a request carries no generation, and none is checked.
-    """
-
-    aggregates: Sequence[str]
-    generation: int | None
-
-
-def parse_aggregates(body: Json) -> ProviderAggregates:
+def parse_aggregates(body: Json) -> Belongings[Sequence[str]]:
     """Return the aggregates in a body of either form."""
     if isinstance(body, list):
-        return ProviderAggregates(body, None)
-    return ProviderAggregates(body["aggregates"], body["resource_provider_generation"])
+        return Belongings(body, None)
+    return Belongings(body["aggregates"], body["resource_provider_generation"])
 
 
 # Replies spell them as the caller did.
 @described(closed_object(aggregates=listed(TEXT)))
-def _render_v1_1(value: ProviderAggregates, view: View) -> Json:
-    return {"aggregates": list(value.aggregates)}
+def _render_v1_1(value: Belongings[Sequence[str]], view: View) -> Json:
+    return {"aggregates": list(value.parts)}
 
 
 @described(closed_object(aggregates=listed(TEXT), resource_provider_generation=INTEGER))
-def _render_v1_19(value: ProviderAggregates, view: View) -> Json:
+def _render_v1_19(value: Belongings[Sequence[str]], view: View) -> Json:
     return {
-        "aggregates": list(value.aggregates),
+        "aggregates": list(value.parts),
         "resource_provider_generation": value.generation,
     }
 

@@ -1,6 +1,5 @@
 """Allocations on the wire: every shape they have ever had."""
 
-import dataclasses
 import uuid
 from collections.abc import Mapping, Sequence
 
@@ -9,6 +8,7 @@ from oslo_utils import uuidutils
 from placement import errors
 from placement.model.allocation import Allocation, Claim
 from placement.model.consumer import UNKNOWN_TYPE, Consumer, WantedConsumer
+from placement.model.resource_provider import Belongings
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import (
     INTEGER,
@@ -27,14 +27,6 @@ from placement_foundation.http.schema import (
     known,
 )
 from placement_foundation.http.version import ByVersion, Version
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProviderAllocations:
-    """The allocations against a provider, and the provider's generation."""
-
-    generation: int
-    allocations: Sequence[Allocation]
 
 
 def parse_consumer_uuid(consumer_uuid: str) -> str:
@@ -194,7 +186,7 @@ def render_consumer(allocations: Sequence[Allocation], view: View) -> Json:
 
 
 @described(_describe_provider)
-def render_provider(allocations: ProviderAllocations, view: View) -> Json:
+def render_provider(value: Belongings[Sequence[Allocation]], view: View) -> Json:
     """Render the allocations against a provider, by consumer."""
     return {
         "allocations": {
@@ -202,9 +194,9 @@ def render_provider(allocations: ProviderAllocations, view: View) -> Json:
                 "resources": allocation.amounts,
                 **_about(ABOUT_ONE_OF_MANY, allocation.consumer, view),
             }
-            for allocation in allocations.allocations
+            for allocation in value.parts
         },
-        "resource_provider_generation": allocations.generation,
+        "resource_provider_generation": value.generation,
     }
 
 

@@ -1,6 +1,5 @@
 """Inventories on the wire."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from placement import errors
 from placement.model.inventory import FIELDS, LARGEST_AMOUNT, Inventory
 from placement.model.resource_class import UNKNOWN_CLASS
+from placement.model.resource_provider import Belongings
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import (
     INTEGER,
@@ -66,22 +66,6 @@ PUT_INVENTORY = Schema(extend(RECORD, required=("resource_provider_generation",)
 PUT_INVENTORIES = Schema(INVENTORIES)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProviderInventory:
-    """One inventory of a provider, and the generation of the provider."""
-
-    generation: int
-    inventory: Inventory
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProviderInventories:
-    """All inventories of a provider by class name, and its generation."""
-
-    generation: int
-    inventories: Mapping[str, Inventory]
-
-
 def parse_inventory(record: Json) -> Inventory:
     """Return an inventory; fields that are left out have their defaults."""
     return Inventory(**parse_fields(record))
@@ -138,10 +122,10 @@ def _describe_inventory(version: Version) -> Json:
 
 
 @described(_describe_inventory)
-def render_inventory(value: ProviderInventory, view: View) -> Json:
+def render_inventory(value: Belongings[Inventory], view: View) -> Json:
     """Render one inventory."""
     return {
-        **render_record(value.inventory),
+        **render_record(value.parts),
         "resource_provider_generation": value.generation,
     }
 
@@ -151,13 +135,12 @@ def render_inventory(value: ProviderInventory, view: View) -> Json:
         resource_provider_generation=INTEGER, inventories=keyed(describe_record())
     )
 )
-def render_inventories(value: ProviderInventories, view: View) -> Json:
+def render_inventories(value: Belongings[Mapping[str, Inventory]], view: View) -> Json:
     """Render all inventories of a provider."""
     return {
         "resource_provider_generation": value.generation,
         "inventories": {
-            name: render_record(inventory)
-            for name, inventory in value.inventories.items()
+            name: render_record(inventory) for name, inventory in value.parts.items()
         },
     }
 

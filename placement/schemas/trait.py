@@ -1,10 +1,10 @@
 """Traits on the wire."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
 from placement import errors
+from placement.model.resource_provider import Belongings
 from placement.model.trait import LONGEST_NAME, Trait, TraitFilters
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -29,14 +29,6 @@ PUT_TRAITS = Schema(
         resource_provider_generation={"type": "integer"},
     )
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProviderTraits:
-    """The traits of a provider by name, and its generation."""
-
-    traits: Sequence[str]
-    generation: int
 
 
 def check_name(name: str) -> None:
@@ -101,9 +93,9 @@ def render_traits(traits: Iterable[Trait], view: View) -> Json:
 
 
 @described(closed_object(traits=listed(TEXT), resource_provider_generation=INTEGER))
-def render_provider_traits(value: ProviderTraits, view: View) -> Json:
+def render_provider_traits(value: Belongings[Sequence[str]], view: View) -> Json:
     """Render the traits of a provider."""
     return {
-        "traits": list(value.traits),
+        "traits": list(value.parts),
         "resource_provider_generation": value.generation,
     }

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
+from placement.model.resource_provider import Belongings
 from placement.model.usage import Usage
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -43,14 +44,6 @@ class UsageQuery:
     consumer_type: str | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProviderUsages:
-    """The usages of a provider by class name, and its generation."""
-
-    generation: int
-    usages: Mapping[str, int]
-
-
 @query_string.parser(LIST_V1_9)
 def _parse_v1_9(pairs: Pairs) -> UsageQuery:
     given = dict(pairs)
@@ -69,11 +62,11 @@ PARSE_OWNER = ByVersion({(1, 9): _parse_v1_9, (1, 38): _parse_v1_38})
 
 
 @described(closed_object(resource_provider_generation=INTEGER, usages=keyed(INTEGER)))
-def render_provider_usages(value: ProviderUsages, view: View) -> Json:
+def render_provider_usages(value: Belongings[Mapping[str, int]], view: View) -> Json:
     """Render the usages of a provider."""
     return {
         "resource_provider_generation": value.generation,
-        "usages": dict(value.usages),
+        "usages": dict(value.parts),
     }
 
 

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, VERSIONS
 from placement.model.inventory import Inventory
-from placement.model.resource_provider import ProviderFilters, ResourceProvider
+from placement.model.resource_provider import (
+    Belongings,
+    ProviderFilters,
+    ResourceProvider,
+)
 from placement.model.trait import TraitFilters as TraitFilters
 from placement.model.tree import Provider
 from placement.schemas import (
@@ -49,7 +53,7 @@ def sent(document: Any, schema: Schema) -> Any:
 
 @given(generations, st.dictionaries(class_names, inventories, max_size=5))
 def test_all_inventories(generation: int, known: dict[str, Inventory]) -> None:
-    value = inventory.ProviderInventories(generation, known)
+    value = Belongings(known, generation)
     body = sent(inventory.render_inventories(value, LATEST), inventory.PUT_INVENTORIES)
     assert inventory.parse_inventories(body["inventories"]) == known
     assert body["resource_provider_generation"] == generation
@@ -57,7 +61,7 @@ def test_all_inventories(generation: int, known: dict[str, Inventory]) -> None:
 
 @given(generations, class_names, inventories)
 def test_one_inventory(generation: int, name: str, known: Inventory) -> None:
-    value = inventory.ProviderInventory(generation, known)
+    value = Belongings(known, generation)
     document = inventory.render_inventory(value, LATEST)
     body = sent(document, inventory.PUT_INVENTORY)
     assert inventory.parse_inventory(body) == known
@@ -68,7 +72,7 @@ def test_one_inventory(generation: int, name: str, known: Inventory) -> None:
 
 @given(generations, st.lists(uuids, unique=True))
 def test_aggregates(generation: int, known: list[str]) -> None:
-    value = aggregate.ProviderAggregates(known, generation)
+    value = Belongings(known, generation)
     render = aggregate.RENDER_AGGREGATES.at(MAXIMUM)
     schema = aggregate.PUT_AGGREGATES.at(MAXIMUM)
     assert render
@@ -78,7 +82,7 @@ def test_aggregates(generation: int, known: list[str]) -> None:
 
 @given(generations, st.lists(class_names, unique=True))
 def test_traits_of_a_provider(generation: int, known: list[str]) -> None:
-    value = trait.ProviderTraits(known, generation)
+    value = Belongings(known, generation)
     body = sent(trait.render_provider_traits(value, LATEST), trait.PUT_TRAITS)
     assert body == {"traits": known, "resource_provider_generation": generation}
 
