@@ -5,7 +5,6 @@ request.
 """
 
 import dataclasses
-import ipaddress
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import errors
+from placement_foundation.http import address
 from placement_foundation.http.thread_limit import ThreadLimit
 
 LONGEST = 4_096
@@ -81,15 +81,7 @@ def describe(config: cfg.ConfigOpts, caller: str) -> str:
     """
     if config.api.auth_strategy != "noauth2":
         return "password"
-    return "none" if _is_loopback(caller) else "token"
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        # Not an IP address: the web server is reached in another way.
-        return False
+    return "none" if address.is_loopback(caller) else "token"
 
 
 def make_limit() -> ThreadLimit:

@@ -4,6 +4,7 @@ It is made of what the caller or a proxy says. What cannot be part of a URL is l
 or encoded, so that an address always is one.
 """
 
+import ipaddress
 import re
 import urllib.parse
 from typing import TYPE_CHECKING
@@ -23,6 +24,15 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 def escape_controls(text: str) -> str:
     """Return a string with its control characters percent-encoded."""
     return CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, as only this machine reaches it."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        # A name, or a web server that is reached in another way than by IP.
+        return False
 
 
 def prefix(environment: "WSGIEnvironment") -> str:

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import functools
-import ipaddress
 import os
 import socket
 import sys
@@ -19,6 +18,7 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import History
 from placement_foundation.database.storage import Database
+from placement_foundation.http import address
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.observing.log import set_up_logging
 from placement_foundation.serving import command, web_server
@@ -262,21 +262,11 @@ def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
     :raises Unusable: others could reach it, and the operator did not ask for that
     """
     open_to_all = config.api.auth_strategy == "noauth2"
-    if open_to_all and not _is_loopback(asked.host) and not asked.insecure:
+    if open_to_all and not address.is_loopback(asked.host) and not asked.insecure:
         raise Unusable(
             f"with auth_strategy = noauth2 every caller that reaches {asked.host} may "
             "do anything; listen on 127.0.0.1, or pass --insecure"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def prepare_database(
@@ -300,8 +290,8 @@ def prepare_database(
             database.rest()
     except command.TROUBLE as exc:
         raise Unusable(
-            f"the database cannot be used: {command.describe(exc)} "
-            f"({_without_password(settings.connection)})"
+            f"the database of [{program.database_group}] cannot be used: "
+            f"{command.describe(exc)}"
         ) from exc
 
 
@@ -316,14 +306,6 @@ def _make_private(path: Path) -> None:
     path.touch(mode=0o600)
     for file in path.parent.glob(f"{path.name}*"):
         file.chmod(0o600)
-
-
-def _without_password(connection: str) -> str:
-    try:
-        return sa.make_url(connection).render_as_string()
-    except (sa.exc.SQLAlchemyError, ValueError):
-        # It is not a URL, so the secret in it cannot be found.
-        return "the option connection"
 
 
 def _fill(
