@@ -15,7 +15,7 @@ from placement.forest.index import Entry, Index
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
 from placement.model.constraint import Amount, Constraint, MemberOf
-from placement.model.request import Group, Request
+from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 # The aggregates of no provider.
@@ -304,9 +304,10 @@ def _needs(request: Request, forest: Forest) -> list[Need]:
     for group in request.groups:
         for each in constraint.of_provider(group, trees):
             needs[each] = _helping(each, forest.sharing)
-    for name, amount in _largest_amounts(request.groups).items():
-        each = Amount(None, amount, name)
-        needs[each] = _helping(each, forest.sharing)
+    for group in request.groups:
+        for name, amount in group.resources.items():
+            each = Amount(None, amount, name)
+            needs[each] = _helping(each, forest.sharing)
     return list(needs.items())
 
 
@@ -315,12 +316,3 @@ def _helping(each: Constraint, sharing: Iterable[Provider]) -> frozenset[str]:
     return frozenset().union(
         *(provider.aggregates for provider in sharing if each.meets(provider))
     )
-
-
-def _largest_amounts(groups: Sequence[Group]) -> dict[str, int]:
-    """Return the largest amount that some group asks for, of each resource class."""
-    largest: dict[str, int] = {}
-    for group in groups:
-        for name, amount in group.resources.items():
-            largest[name] = max(amount, largest.get(name, amount))
-    return largest

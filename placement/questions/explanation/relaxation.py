@@ -41,13 +41,6 @@ class Relaxations:
         """Return the constraints of a set, in their order."""
         return tuple([each for each in self.constraints if each in some])
 
-    def bare(self, constraint: Constraint) -> Set:
-        """Return a constraint with those that it needs to mean anything."""
-        if not constraint.of_amount:
-            return frozenset((constraint,))
-        name = str(constraint.resource_class)
-        return frozenset((constraint, HasInventory(constraint.suffix, name, name)))
-
     def amounts_of(self, targets: Iterable[Target]) -> Set:
         """Return the constraints on amounts of some classes."""
         targets = frozenset(targets)

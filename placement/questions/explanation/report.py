@@ -239,7 +239,7 @@ class _Reporter:
     def _offer(self, change: QueryChange, named: set[Target]) -> Offer | None:
         """Return what to ask for instead of amounts that a change drops, if any.
 
-        If not all can be changed, one of them is, and the other is left out.
+        A class of which no amount will do is left out, and the others changed.
         """
         about = [
             each
@@ -247,9 +247,17 @@ class _Reporter:
             if each.of_amount
             or (isinstance(each, HasInventory) and target_of(each) not in named)
         ]
-        for some in [about, *([each] for each in about)]:
-            if some and not self._deadline.has_come():
-                offer = offer_for(self._survey, change.dropped, some, self._deadline)
-                if offer:
-                    return offer
-        return None
+        offer = self._offer_of(change, about)
+        if offer:
+            return offer
+        some = [
+            each for each in about if each.of_amount or self._offer_of(change, [each])
+        ]
+        return self._offer_of(change, some)
+
+    def _offer_of(
+        self, change: QueryChange, about: Sequence[Constraint]
+    ) -> Offer | None:
+        if not about or self._deadline.has_come():
+            return None
+        return offer_for(self._survey, change.dropped, about, self._deadline)

@@ -24,7 +24,6 @@ class Deadline:
     ) -> None:
         self._clock = clock
         self._end = clock() + seconds
-        self._half = self._end - seconds / 2
         self.is_missed = False
         self._grace_ends: float | None = None
 
@@ -32,10 +31,6 @@ class Deadline:
         """Return whether the time is up."""
         self.is_missed = self.is_missed or self._clock() > self._end
         return self.is_missed
-
-    def is_half_over(self) -> bool:
-        """Return whether so much time is up that more should be left for the rest."""
-        return self.has_come() or self._clock() > self._half
 
     def has_long_come(self) -> bool:
         """Return whether even what must not be left out takes too long.
