@@ -2,8 +2,8 @@
 
 Each rule is a query for the rows that break it. Some of what it finds is damage, which
 only a program that writes past the API can do; the rest, more used than there is, say,
-the API allows, but an operator wants to know of it. What the constraints of the
-database guarantee is not looked for: ``placement-status`` checks that they are there.
+the API allows, but an operator wants to know of it. What UNIQUE constraints and foreign
+keys guarantee is not looked for.
 """
 
 import dataclasses
