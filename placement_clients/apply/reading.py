@@ -138,7 +138,7 @@ def read_tree(node: Node, place: Place) -> Tree:
     )
     if "name" not in known.nodes:
         raise Fault(place, "`name` is missing")
-    name = known.nodes["name"]
+    name = known.nodes[Text("name")]
     return Tree(
         place,
         read_text(name, place.at("name", yaml12.line_of(name))),
@@ -153,15 +153,14 @@ def read_tree(node: Node, place: Place) -> Tree:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Members:
-    """The members of a mapping, by key; ``keys`` have their places."""
+    """The members of a mapping, by keys that have their places."""
 
     place: Place
-    nodes: Mapping[str, Node]
-    keys: list[Text]
+    nodes: Mapping[Text, Node]
 
     def get(self, name: str, read: Reader[T], default: T) -> T:
         """Return what a member says; the default if there is none, or it is empty."""
-        node = self.nodes.get(name)
+        node = self.nodes.get(Text(name))
         if node is None or node.tag == f"{yaml12.CORE}null":
             return default
         return read(node, self.place.at(name, yaml12.line_of(node)))
@@ -180,8 +179,7 @@ def members(
     """
     if not isinstance(node, MappingNode) or node.tag != f"{yaml12.CORE}map":
         raise Fault(place, f"this must be a mapping, not {yaml12.kind_of(node)}")
-    nodes: dict[str, Node] = {}
-    keys = []
+    nodes: dict[Text, Node] = {}
     for key_node, value in node.value:
         where = Place(place.file, yaml12.line_of(key_node), place.path)
         key = read_text(key_node, where)
@@ -192,9 +190,8 @@ def members(
         if allowed and key not in allowed:
             listed = ", ".join(allowed)
             raise Fault(where.at(key), f"unknown member `{key}`; there are: {listed}")
-        nodes[key] = value
-        keys.append(Text.of(key, where.at(key)))
-    return Members(place, nodes, keys)
+        nodes[Text.of(key, where.at(key))] = value
+    return Members(place, nodes)
 
 
 def _list(node: Node, place: Place, read: Reader[T]) -> list[T]:
@@ -238,13 +235,15 @@ def read_text(node: Node, place: Place) -> Text:
 
 
 def _read_map(node: Node, place: Place) -> dict[Text, Text]:
-    known = members(node, place)
-    return {key: read_text(known.nodes[key], key.place) for key in known.keys}
+    nodes = members(node, place).nodes
+    return {key: read_text(value, key.place) for key, value in nodes.items()}
 
 
 def _read_inventories(node: Node, place: Place) -> dict[Text, Any]:
     known = members(node, place)
-    return {key: _read_inventory(known.nodes[key], key.place) for key in known.keys}
+    return {
+        key: _read_inventory(value, key.place) for key, value in known.nodes.items()
+    }
 
 
 def _read_inventory(node: Node, place: Place) -> Any:
@@ -257,8 +256,7 @@ def _read_inventory(node: Node, place: Place) -> Any:
     if "total" not in known.nodes:
         raise Fault(place, "`total` is missing")
     record: dict[str, Any] = {}
-    for key in known.keys:
-        value = known.nodes[key]
+    for key, value in known.nodes.items():
         where = place.at(key, yaml12.line_of(value))
         if key in AMOUNTS:
             record[str(key)] = _read_amount(value, where, AMOUNTS[key])
@@ -307,9 +305,9 @@ def _number(text: str) -> int:
 def _read_ranges(node: Node, place: Place) -> dict[Text, list[str]]:
     """Return what each variable of a range stands for."""
     known = members(node, place)
-    if not known.keys:
+    if not known.nodes:
         raise Fault(place, "a range needs a variable, such as `n: 1..4`")
-    return {key: _read_range(known.nodes[key], key.place) for key in known.keys}
+    return {key: _read_range(value, key.place) for key, value in known.nodes.items()}
 
 
 def _read_range(node: Node, place: Place) -> list[str]:

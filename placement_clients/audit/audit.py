@@ -25,19 +25,17 @@ class Counts:
     not_judged: int = 0
 
 
+@dataclasses.dataclass(slots=True)
 class Audit:
     """An audit of a Placement.
 
     :param sources: know who lives; a consumer lives if any of them says so
     """
 
-    def __init__(
-        self, placement: Client, sources: Sequence[Source], progress: Progress
-    ) -> None:
-        self._placement = placement
-        self.sources = sources
-        self._progress = progress
-        self.counts = Counts()
+    placement: Client
+    sources: Sequence[Source]
+    progress: Progress
+    counts: Counts = dataclasses.field(default_factory=Counts)
 
     def run(self, *, twice: bool) -> list[Finding]:
         """Return what does not fit together, by consumer.
@@ -50,11 +48,11 @@ class Audit:
         :raises Unusable: a source is not understood
         """
         lived = {each.consumer for each in self._living()} if twice else set()
-        held = claims.read(self._placement, self._progress)
+        held = claims.read(self.placement, self.progress)
         lives: dict[str, list[Living]] = {}
         for each in self._living():
             lives.setdefault(each.consumer, []).append(each)
-        self._progress.begin("comparing")
+        self.progress.begin("comparing")
         found: list[Finding] = []
         for consumer in sorted(held.keys() | lives.keys()):
             claim = held.get(consumer) or Claim(consumer)
@@ -76,13 +74,13 @@ class Audit:
 
     def _living(self) -> Iterator[Living]:
         for source in self.sources:
-            self._progress.begin(f"reading living consumers: {source.name}")
+            self.progress.begin(f"reading living consumers: {source.name}")
             for each in source.living():
                 yield each
-                self._progress.advance()
+                self.progress.advance()
 
     def _count(self, claim: Claim, lives: Sequence[Living]) -> None:
-        self._progress.advance()
+        self.progress.advance()
         # Several sources, or lines of a file, may name the same consumer.
         self.counts.living += bool(lives)
         if claim.parts:
@@ -97,7 +95,7 @@ class Audit:
         audit.
         """
         claim = finding.claim
-        now = claims.look(self._placement, claim.consumer)
+        now = claims.look(self.placement, claim.consumer)
         if now.amounts != claim.amounts:
             return False
         if claim.parts:
@@ -110,7 +108,7 @@ class Audit:
             return self._is_settled(claim.consumer)
         if not self.is_orphan(claim):
             return False
-        finding.claimed = claims.story_of(self._placement, claim)
+        finding.claimed = claims.story_of(self.placement, claim)
         return True
 
     def _is_settled(self, consumer: str) -> bool:

@@ -80,6 +80,7 @@ class Wishes:
     metrics: Path | None = None
 
 
+@dataclasses.dataclass(slots=True)
 class Forwarder:
     """Delivers changes at least once, in order.
 
@@ -87,24 +88,13 @@ class Forwarder:
     :param sleep: waits for some seconds
     """
 
-    def __init__(
-        self,
-        placement: Client,
-        target: Target,
-        kept: State,
-        wishes: Wishes,
-        complain: Callable[[str], None],
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._placement = placement
-        self._target = target
-        self._kept = kept
-        self._wishes = wishes
-        self._complain = complain
-        self._sleep = sleep
-        # An answer that is given up would pass for a failure.
-        self._wait = min(LONGEST_WAIT, int(placement.answer_seconds / 2))
-        self.counts = FeedCounts()
+    placement: Client
+    target: Target
+    kept: State
+    wishes: Wishes
+    complain: Callable[[str], None]
+    sleep: Callable[[float], None] = time.sleep
+    counts: FeedCounts = dataclasses.field(default_factory=FeedCounts)
 
     def run(self, *, once: bool = False) -> None:
         """Deliver what changes.
@@ -115,22 +105,24 @@ class Forwarder:
         :raises PlacementError: the service refuses this; whether the caller may read
             the feed is waited for, unless ``once``
         """
-        cursor = self._kept.load() or self._begin(once)
+        # An answer that is given up would pass for a failure.
+        wait = min(LONGEST_WAIT, int(self.placement.answer_seconds / 2))
+        cursor = self.kept.load() or self._begin(once)
         while True:
             began = time.monotonic()
             try:
-                page = self._read(cursor, 0 if once else self._wait, once)
+                page = self._read(cursor, 0 if once else wait, once)
             except Gone:
-                if not self._wishes.resync:
+                if not self.wishes.resync:
                     raise
                 cursor = self._resynchronise(once)
                 continue
             for change in page["changes"]:
                 self._deliver(change)
-                self._kept.save(change["cursor"])
+                self.kept.save(change["cursor"])
             if page["cursor"] != cursor:
                 cursor = page["cursor"]
-                self._kept.save(cursor)
+                self.kept.save(cursor)
             if not page["more"]:
                 self.counts.last_time.set_to_current_time()
             self._publish()
@@ -138,18 +130,18 @@ class Forwarder:
                 return
             is_idle = not (once or page["changes"] or page["more"])
             if is_idle and time.monotonic() - began < REST[0]:
-                self._sleep(random.uniform(*REST))
+                self.sleep(random.uniform(*REST))
 
     def _begin(self, once: bool) -> str:
         """Return a cursor without changes, which is kept before anything is read."""
         cursor = str(self._read("now", 0, once)["cursor"])
-        self._kept.save(cursor)
+        self.kept.save(cursor)
         return cursor
 
     def _resynchronise(self, once: bool) -> str:
         """Say that changes were missed, and return a cursor to go on from."""
         self.counts.gaps.inc()
-        self._complain("the cursor is gone: changes were missed")
+        self.complain("the cursor is gone: changes were missed")
         # Taken first: what changes from now on is not missed as well.
         cursor = str(self._read("now", 0, once)["cursor"])
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -165,7 +157,7 @@ class Forwarder:
             "cursor": cursor,
         }
         self._deliver(gap)
-        self._kept.save(cursor)
+        self.kept.save(cursor)
         return cursor
 
     def _read(self, since: str, wait: int, once: bool) -> Json:
@@ -175,12 +167,12 @@ class Forwarder:
         :raises PlacementError: as ``run`` does
         """
         query = encode_query({"since": since, "wait": str(wait)})
-        if self._wishes.filters:
-            query += f"&{self._wishes.filters}"
+        if self.wishes.filters:
+            query += f"&{self.wishes.filters}"
         attempt = 0
         while True:
             try:
-                document = self._placement.get(PATH, version=VERSION, query=query)
+                document = self.placement.get(PATH, version=VERSION, query=query)
                 return _parse_page(document)
             except PlacementError as exc:
                 if exc.status == HTTPStatus.GONE:
@@ -200,14 +192,14 @@ class Forwarder:
         attempt = 0
         while True:
             try:
-                self._target.deliver(change)
+                self.target.deliver(change)
                 self.counts.delivered.inc()
                 return
             except Refused as exc:
-                if not self._wishes.skip_refused:
+                if not self.wishes.skip_refused:
                     raise
                 self.counts.refused.inc()
-                self._complain(f"{exc}: {change['id']} is left out")
+                self.complain(f"{exc}: {change['id']} is left out")
                 return
             except Away as exc:
                 attempt += 1
@@ -216,15 +208,15 @@ class Forwarder:
     def _pause(self, attempt: int, reason: str, wanted: float | None = None) -> None:
         self.counts.retries.inc()
         if attempt == 1:
-            self._complain(f"{reason}; trying again")
+            self.complain(f"{reason}; trying again")
         self._publish()
         longest = min(LONGEST_PAUSE, 0.5 * 2 ** min(attempt, 10))
         growing = random.uniform(longest / 2, longest)
-        self._sleep(max(growing, min(wanted or 0, DAY)))
+        self.sleep(max(growing, min(wanted or 0, DAY)))
 
     def _publish(self) -> None:
-        if self._wishes.metrics:
-            write_to_textfile(str(self._wishes.metrics), self.counts.registry)
+        if self.wishes.metrics:
+            write_to_textfile(str(self.wishes.metrics), self.counts.registry)
 
 
 def _parse_page(document: Json) -> Json:
