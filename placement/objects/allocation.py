@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from placement import errors
 from placement.db import models
@@ -71,13 +70,11 @@ class Held:
     """What a write of allocations has locked, and the rows that it replaces.
 
     Consumers and providers are keyed by UUID; those that do not exist are left out.
-    ``bumped`` says whether the providers have their new generations already.
     """
 
     consumers: Mapping[str, consumer.Record]
     providers: Mapping[str, Locked]
     rows: Sequence[Row]
-    bumped: bool = False
 
 
 _of_provider = models.ResourceProvider.id == models.Allocation.resource_provider_id
@@ -146,56 +143,6 @@ _ROWS = (
 )
 _IDS = sa.select(models.Allocation.id)
 _INSERT = sa.insert(models.Allocation).inline()
-
-# The columns of new rows.
-_CONSUMER = ("uuid", "generation", *consumer.Attributes._fields)
-_ALLOCATION = ("resource_provider_id", "consumer_id", "resource_class_id", "used")
-_NOW = sa.bindparam("now", type_=sa.DateTime)
-
-
-def _given(columns: Mapping[str, sa.types.TypeEngine[Any]]) -> sa.TableValuedAlias:
-    """Return rows that are given to PostgreSQL as one array for each column."""
-    # Of a string that is too long, a cast to the type of the column would be stored.
-    kinds = {
-        name: sa.String() if isinstance(kind, sa.String) else kind
-        for name, kind in columns.items()
-    }
-    # If the server saw how long the arrays are, it would plan for that each time.
-    arrays = (
-        sa.select(
-            sa.bindparam(f"all_{name}", type_=postgresql.ARRAY(kind))
-        ).scalar_subquery()
-        for name, kind in kinds.items()
-    )
-    return sa.func.unnest(*arrays).table_valued(*kinds).render_derived()
-
-
-def _insertion(
-    model: type[models.Consumer | models.Allocation],
-    names: Sequence[str],
-    rows: sa.Select[Any],
-) -> sa.Insert:
-    """Return a statement for the rows of a query, which begin with the time."""
-    return sa.insert(model).from_select(
-        ["created_at", *names], rows, include_defaults=False
-    )
-
-
-def _rows_given(
-    model: type[models.Consumer | models.Allocation], names: Sequence[str]
-) -> sa.Select[Any]:
-    """Select rows for a table that are given as arrays."""
-    given = _given({name: getattr(model, name).type for name in names})
-    return sa.select(_NOW, *given.c)
-
-
-_INSERT_BOTH = _insertion(
-    models.Allocation, _ALLOCATION, _rows_given(models.Allocation, _ALLOCATION)
-).add_cte(
-    _insertion(models.Consumer, _CONSUMER, _rows_given(models.Consumer, _CONSUMER)).cte(
-        "made"
-    )
-)
 
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
@@ -297,7 +244,6 @@ def hold(
     providers: Iterable[str] = (),
     *,
     ids: Mapping[str, int] = exact_match.NONE,
-    bump: bool = False,
     beside: Collection[str] = (),
 ) -> Held:
     """Lock everything that a write of allocations touches.
@@ -309,19 +255,12 @@ def hold(
     :param consumers: the UUIDs of the consumers whose allocations are replaced
     :param providers: the UUIDs of the providers that they are to use
     :param ids: the ids that are known of providers, by UUID
-    :param bump: whether the write, if it is not refused, gives all these providers new
-        generations. They get them at once, unless some others are locked as well.
     :param beside: the UUIDs of other providers to lock
     """
     records = consumer.lock(tx, consumers)
     rows = _list_rows(tx, consumers, records)
-    used = {row.provider_uuid for row in rows}
-    wanted = used.union(providers, beside)
-    if bump and len(wanted) == len(set(providers)):
-        locked = resource_provider.lock_and_bump(tx, wanted, ids)
-        return Held(records, locked, rows, bumped=True)
-    locked = resource_provider.lock_by_uuids(tx, wanted, ids)
-    return Held(records, locked, rows)
+    wanted = {row.provider_uuid for row in rows}.union(providers, beside)
+    return Held(records, resource_provider.lock_by_uuids(tx, wanted, ids), rows)
 
 
 def check_providers(claims: Iterable[Claim], held: Held) -> None:
@@ -355,7 +294,6 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
         names.consumers,
         provider_uuids(claims),
         ids=names.provider_ids,
-        bump=True,
     )
     consumer.check_generations(consumers, held.consumers)
     check_providers(claims, held)
@@ -425,7 +363,10 @@ def write_held(
     """
     staying = [each for each in claims if each.amounts]
     _delete(tx, held.rows)
-    _insert(tx, new, _rows_of(staying, held, names.class_ids))
+    consumer.insert(tx, new)
+    rows = _rows_of(staying, held, names.class_ids)
+    if rows:
+        tx.execute(_INSERT, rows)
     consumer.remove(tx, _leaving(claims, held))
     return _record_change(tx, claims, held)
 
@@ -556,28 +497,6 @@ def _rows_of(
     ]
 
 
-def _insert(
-    tx: Transaction,
-    consumers: Sequence[Mapping[str, Any]],
-    rows: Sequence[Mapping[str, Any]],
-) -> None:
-    """Insert new consumers and allocations."""
-    if consumers and tx.dialect == "postgresql":
-        both = {**_columns(_CONSUMER, consumers), **_columns(_ALLOCATION, rows)}
-        tx.execute(_INSERT_BOTH, {**both, "now": utc_now()})
-        return
-    consumer.insert(tx, consumers)
-    if rows:
-        tx.execute(_INSERT, rows)
-
-
-def _columns(
-    names: Iterable[str], rows: Sequence[Mapping[str, Any]]
-) -> dict[str, list[Any]]:
-    """Return the values of rows by column, as parameters of ``_INSERT_BOTH``."""
-    return {f"all_{name}": [row[name] for row in rows] for name in names}
-
-
 def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
     """Return the existing consumers that are to use nothing."""
     emptied = [each.consumer.uuid for each in claims if not each.amounts]
@@ -593,11 +512,6 @@ def _record_change(
     are removed; providers that a consumer has merely moved away from do not.
     """
     entries = _entries(claims, held)
-    if held.bumped:
-        resource_provider.record_change(
-            tx, held.providers.values(), entries, bump=False
-        )
-        return dict(held.providers)
     leaving = {each.consumer.uuid for each in claims if not each.amounts}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
     changed = left.union(provider_uuids(claims))

@@ -51,27 +51,11 @@ def bump(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     for chunk in storage.chunks(values):
-        if len(chunk) == 1:
-            [only] = chunk
-            found = {"row_id": only.id, "known": of(only)}
-            matched = tx.execute(_update_one(row), found).rowcount
-        else:
-            known = [(value.id, of(value)) for value in chunk]
-            parameters = {"ids": [value.id for value in chunk], "known": known}
-            matched = tx.execute(_update(row), parameters).rowcount
+        known = [(value.id, of(value)) for value in chunk]
+        parameters = {"ids": [value.id for value in chunk], "known": known}
+        matched = tx.execute(_update(row), parameters).rowcount
         if matched != len(chunk):
             raise errors.ConcurrentUpdate(complaint)
-
-
-@functools.cache
-def _update_one(row: type[models.Consumer | models.ResourceProvider]) -> sa.Update:
-    """Return the statement that changes the row with ``row_id``, if it is ``known``."""
-    return (
-        sa.update(row)
-        .where(row.id == sa.bindparam("row_id"))
-        .where(stored(row) == sa.bindparam("known"))
-        .values(generation=stored(row) + 1)
-    )
 
 
 @functools.cache

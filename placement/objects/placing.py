@@ -86,7 +86,6 @@ def write(
         others | names.consumers,
         provider_uuids(claims),
         ids=names.provider_ids,
-        bump=True,
         beside=ground.locked_roots,
     )
     aggregate.lock(tx, sorted(ground.locked_aggregates))

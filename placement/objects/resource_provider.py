@@ -1,6 +1,5 @@
 """Resource providers: what has resources, and how they form trees."""
 
-import datetime
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -29,10 +28,7 @@ NO_PARENT = "parent provider UUID does not exist."
 
 
 class Locked(NamedTuple):
-    """A locked provider, in its state since its row was locked.
-
-    ``modified`` is when this transaction has changed it, if it is known.
-    """
+    """A locked provider, in its state since its row was locked."""
 
     id: int
     uuid: str
@@ -40,7 +36,6 @@ class Locked(NamedTuple):
     root_id: int
     name: str
     root_uuid: str
-    modified: datetime.datetime | None = None
 
 
 class Place(NamedTuple):
@@ -110,23 +105,6 @@ _FIELDS = (
 # Others are not part of the API.
 HAS_ROOT = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
 _LOCKED = sa.select(*_FIELDS).where(HAS_ROOT)
-_locked = (
-    sa.select(models.ResourceProvider.id)
-    .where(
-        models.ResourceProvider.uuid.in_(sa.bindparam("wanted", expanding=True)),
-        HAS_ROOT,
-    )
-    .order_by(models.ResourceProvider.id)
-    .with_for_update(key_share=True)
-    .cte("locked")
-)
-# Locks rows in the order of their ids, and changes them, on PostgreSQL.
-_LOCK_AND_BUMP = (
-    sa.update(models.ResourceProvider)
-    .where(models.ResourceProvider.id == _locked.c.id)
-    .values(generation=generation.stored(models.ResourceProvider) + 1)
-    .returning(*_FIELDS, models.ResourceProvider.updated_at)
-)
 _IDS = sa.select(models.ResourceProvider.id)
 
 
@@ -205,31 +183,6 @@ def lock_by_uuids(
             each.root_uuid,
         )
     return locked
-
-
-def lock_and_bump(
-    tx: Transaction, uuids: Collection[str], ids: Mapping[str, int]
-) -> dict[str, Locked]:
-    """Do what ``lock_by_uuids`` does, and give each provider its next generation.
-
-    On PostgreSQL that is one statement. The caller records the change.
-    """
-    few = 0 < len(uuids) <= storage.CHUNK
-    # SQLite returns the root of the first row with each of them.
-    if not (few and tx.dialect == "postgresql"):
-        return _bump_locked(tx, lock_by_uuids(tx, uuids, ids))
-    wanted = sorted(filter(exact_match.is_searchable, uuids))
-    rows: Iterable[Any] = tx.execute(_LOCK_AND_BUMP, {"wanted": wanted})
-    bumped = {row.uuid: Locked(*row) for row in rows}
-    missed = uuids - bumped.keys()
-    if missed:
-        bumped |= _bump_locked(tx, lock_by_uuids(tx, missed))
-    return bumped
-
-
-def _bump_locked(tx: Transaction, locked: Mapping[str, Locked]) -> dict[str, Locked]:
-    generation.bump(tx, models.ResourceProvider, locked.values(), RACE)
-    return {uuid: _next(each) for uuid, each in locked.items()}
 
 
 def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
