@@ -2,7 +2,7 @@
 
 from placement import errors
 from placement.model.resource_provider import Belongings
-from placement.objects import allocation
+from placement.objects import allocation, replacing
 from placement.objects.transaction import Transaction
 from placement.operation import Call
 from placement.schemas import allocation as wire
@@ -50,7 +50,7 @@ def replace_of_consumer(call: Call[str], tx: Transaction) -> Reply:
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(tx, [claim], attempts=attempts)
+        replacing.replace_all(tx, [claim], attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unable to allocate inventory for consumer {call.subject}: {exc}"
@@ -69,7 +69,7 @@ def replace_of_consumers(call: Call[None], tx: Transaction) -> Reply:
     claims = wire.parse_claims(call.body)
     attempts = call.settings.allocation_conflict_retry_count
     try:
-        allocation.replace_all(tx, claims, attempts=attempts)
+        replacing.replace_all(tx, claims, attempts=attempts)
     except errors.NotFound as exc:
         raise errors.BadRequest(f"Unable to allocate inventory {exc}") from exc
     return Reply()
@@ -81,5 +81,5 @@ def delete_of_consumer(call: Call[None], tx: Transaction) -> Reply:
 
     :raises NotFound: it has none
     """
-    allocation.delete_all(tx, call.path["consumer_uuid"])
+    replacing.delete_all(tx, call.path["consumer_uuid"])
     return Reply()

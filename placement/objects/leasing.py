@@ -15,7 +15,7 @@ from placement.db import models
 from placement.model import entry
 from placement.model.lease import BATON, Lease
 from placement.model.moment import as_text
-from placement.objects import allocation, clock, consumer, lease
+from placement.objects import clock, consumer, lease, locking, replacing
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement_foundation.database.origin import Origin
@@ -185,7 +185,7 @@ def _end_some(tx: Transaction) -> list[str] | None:
     tx.origin = Origin(ENDING)
     now = clock.load_milliseconds(tx.connection)
     due: Any = lease.execute(tx.connection, _DUE, {"now": now}).all()
-    held = allocation.hold(tx, [row.uuid for row in due if row.uuid])
+    held = locking.hold(tx, [row.uuid for row in due if row.uuid])
     # Nobody renews them from here on: look again which are due.
     ids = {record.id: uuid for uuid, record in held.consumers.items()}
     ends = lease.load(tx.connection, list(ids))
@@ -193,7 +193,7 @@ def _end_some(tx: Transaction) -> list[str] | None:
     for uuid, end in sorted(ended.items()):
         ends_at = as_text(end)
         lease.record(tx, entry.LEASE_EXPIRED, uuid, ends_at, None)
-    allocation.delete_held(tx, allocation.narrow(held, ended.keys()))
+    replacing.delete_held(tx, locking.narrow(held, ended.keys()))
     _forget_orphans(tx, due, now)
     return sorted(ended)
 

@@ -10,12 +10,13 @@ from placement.model.allocation import Claim, provider_uuids
 from placement.model.entry import Ownership
 from placement.objects import (
     aggregate,
-    allocation,
     claim,
     consumer,
     lease,
+    locking,
+    replacing,
 )
-from placement.objects.allocation import Held
+from placement.objects.locking import Held
 from placement.objects.transaction import Transaction
 
 
@@ -78,10 +79,10 @@ def write(
     """
     if lease_seconds is not None:
         lease.check_kept(tx.connection)
-    names = allocation.look_up(tx.connection, claims)
+    names = locking.look_up(tx.connection, claims)
     placed = {each.consumer.uuid for each in claims}
     others = {*ground.consumers, *ground.beside} - placed
-    held = allocation.hold(
+    held = locking.hold(
         tx,
         others | names.consumers,
         provider_uuids(claims),
@@ -97,12 +98,12 @@ def write(
     inventories = claim.load_inventories(
         tx.connection, own.providers.values(), names.class_ids
     )
-    refused = claim.list_refused(claims, inventories, allocation.sum_up(own.rows))
+    refused = claim.list_refused(claims, inventories, locking.sum_up(own.rows))
     if refused:
         raise Refused([each.consumer.uuid for each, _ in refused])
     wanted = [each.consumer for each in claims]
     new = consumer.store(tx, wanted, own.consumers, names.owners)
-    allocation.write_held(tx, claims, names, own, new)
+    replacing.write_held(tx, claims, names, own, new)
     end = None
     if lease_seconds is not None:
         ids = consumer.load_ids(tx.connection, placed)
@@ -113,7 +114,7 @@ def write(
 
 def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
     """Return whether the consumers have what they had when the choice was made."""
-    using = allocation.amounts_of(held.rows)
+    using = locking.amounts_of(held.rows)
     now = {
         uuid: Standing(record.generation, record.owner, using[uuid])
         for uuid, record in held.consumers.items()

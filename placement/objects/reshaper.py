@@ -8,13 +8,14 @@ from placement.model.allocation import Claim, class_names, provider_uuids
 from placement.model.entry import Entry
 from placement.model.reshape import Shape
 from placement.objects import (
-    allocation,
     consumer,
     inventory,
+    locking,
+    replacing,
     resource_class,
     resource_provider,
 )
-from placement.objects.allocation import ClaimNames, Held
+from placement.objects.locking import ClaimNames, Held
 from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database.trouble import LostRaceError
@@ -44,8 +45,8 @@ def reshape(
     :raises InventoryInUse: an inventory to be removed has allocations
     """
     consumers = [each.consumer for each in claims]
-    names = allocation.look_up(tx.connection, claims)
-    held = allocation.hold(
+    names = locking.look_up(tx.connection, claims)
+    held = locking.hold(
         tx,
         names.consumers,
         [*shapes, *provider_uuids(claims)],
@@ -53,10 +54,10 @@ def reshape(
     )
     _check_providers(shapes, held)
     consumer.check_generations(consumers, held.consumers)
-    allocation.check_providers(claims, held)
+    locking.check_providers(claims, held)
     _check_classes(tx, shapes, claims, names)
     try:
-        allocation.check_attempts(attempts)
+        replacing.check_attempts(attempts)
         _reshape(tx, shapes, claims, names, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
@@ -105,7 +106,7 @@ def _reshape(
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
     providers = _bump(tx, held.providers, filled, [])
     held = dataclasses.replace(held, providers=providers)
-    providers = allocation.replace_held(tx, claims, names, held, coming)
+    providers = replacing.replace_held(tx, claims, names, held, coming)
     entries = inventory.replace_of_many(
         tx,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},

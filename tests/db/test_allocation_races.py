@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.model.entry import Ownership
-from placement.objects import allocation, consumer, resource_class
+from placement.objects import consumer, locking, replacing, resource_class
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement.schemas import allocation as wire
@@ -242,7 +242,7 @@ def test_writers_of_other_consumers_and_providers_do_not_wait(
 
     def meet(tx: Transaction) -> list[Answer]:
         mine = wire.parse_claims(claims(ours, here, 2, 1))
-        allocation.replace_all(tx, mine, attempts=1)
+        replacing.replace_all(tx, mine, attempts=1)
         return [
             pool.submit(call).result(timeout=10)
             for call in (
@@ -408,7 +408,7 @@ def test_a_claim_is_not_written_for_a_class_that_got_the_id_of_another(
 ) -> None:
     assert client.call("PUT", "/resource_classes/CUSTOM_A").status == 201
     provider = client.make_provider(CUSTOM_A=4)
-    hold = allocation.hold
+    hold = locking.hold
     held: list[Any] = []
 
     def hold_later(tx: Transaction, *args: Any, **options: Any) -> Any:
@@ -422,7 +422,7 @@ def test_a_claim_is_not_written_for_a_class_that_got_the_id_of_another(
         held.append(args)
         return hold(tx, *args, **options)
 
-    monkeypatch.setattr(allocation, "hold", hold_later)
+    monkeypatch.setattr(locking, "hold", hold_later)
     uuid = new_uuid()
     claims = {uuid: wants({provider: {"CUSTOM_A": 1}})}
     if method == "PUT":

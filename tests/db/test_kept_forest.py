@@ -22,7 +22,7 @@ from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
-from placement.objects import allocation, change_log, database_sum
+from placement.objects import change_log, database_sum, replacing
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement.schemas import allocation_candidate as wire
@@ -467,7 +467,7 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
 
     def claim_beside(tx: Transaction) -> None:
         claims = [claim_of(first)]
-        allocation.replace_all(tx, claims, attempts=1)
+        replacing.replace_all(tx, claims, attempts=1)
         beside = threading.Thread(
             target=lambda: answers.append(
                 other.client.claim(new_uuid(), {last: {"VCPU": 1}}).status

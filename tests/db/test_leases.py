@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from placement import app
 from placement.db import migration, models
 from placement.model.lease import BATON
-from placement.objects import allocation, clock, lease, leasing
+from placement.objects import clock, lease, leasing, locking, replacing
 from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement.objects.transaction import Transaction
@@ -139,16 +139,16 @@ def test_a_renewal_that_comes_between_is_seen(
     provider = client.make_provider(VCPU=1)
     consumer = claim(client, provider, 60)
     hands.ahead = 61
-    hold = allocation.hold
+    hold = locking.hold
 
     def hold_late(tx: Transaction, *args: Any) -> Any:
-        monkeypatch.setattr(allocation, "hold", hold)
+        monkeypatch.setattr(locking, "hold", hold)
         thread = threading.Thread(target=renew, args=(client, consumer, 60))
         thread.start()
         thread.join()
         return hold(tx, *args)
 
-    monkeypatch.setattr(allocation, "hold", hold_late)
+    monkeypatch.setattr(locking, "hold", hold_late)
     assert leasing.end_all_due(Ledger(database)) == 0
     assert client.usages(provider) == {"VCPU": 1}
 
@@ -238,11 +238,11 @@ def test_of_two_services_one_ends_leases_and_the_other_does_not_wait(
     for _ in range(3):
         claim(client, provider, 30)
     hands.ahead = 62
-    hold = allocation.hold
+    hold = locking.hold
     meanwhile: list[int] = []
 
     def hold_late(tx: Transaction, *args: Any) -> Any:
-        monkeypatch.setattr(allocation, "hold", hold)
+        monkeypatch.setattr(locking, "hold", hold)
         thread = threading.Thread(
             target=lambda: meanwhile.append(leasing.end_all_due(Ledger(other_service)))
         )
@@ -250,7 +250,7 @@ def test_of_two_services_one_ends_leases_and_the_other_does_not_wait(
         thread.join()
         return hold(tx, *args)
 
-    monkeypatch.setattr(allocation, "hold", hold_late)
+    monkeypatch.setattr(locking, "hold", hold_late)
     assert leasing.end_all_due(Ledger(database)) == 3
     assert meanwhile == [0]
     assert client.usages(provider) == {"VCPU": 0}
@@ -270,14 +270,14 @@ def test_what_a_service_has_begun_to_end_another_one_ends(
     provider = client.make_provider(VCPU=9)
     consumers = [claim(client, provider, 60) for _ in range(3)]
     hands.ahead = 61
-    delete = allocation.delete_held
+    delete = replacing.delete_held
 
     def delete_and_die(*args: Any) -> None:
         delete(*args)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(allocation, "delete_held", delete_and_die)
+        patch.setattr(replacing, "delete_held", delete_and_die)
         with pytest.raises(Killed):
             leasing.end_all_due(Ledger(database))
     assert client.usages(provider) == {"VCPU": 3}

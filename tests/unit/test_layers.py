@@ -101,8 +101,8 @@ INNER = {
     ],
     PACKAGE / "objects": [
         {"leasing", "placing", "reshaper"},
-        {"allocation"},
-        {"claim"},
+        {"replacing"},
+        {"allocation", "claim", "locking"},
         {"aggregate", "consumer", "copying", "inventory", "reparenting", "trait"},
         {"association", "creation", "lease", "resource_class"},
         {"resource_provider"},
