@@ -294,11 +294,22 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
     "allocation-twice": (allocate_twice, False),
     "consumer-allocations": (add_consumer, True),
     "consumer-owner": (change(models.Consumer, project_id=NOWHERE), False),
+    "consumer-type": (change(models.Consumer, consumer_type_id=NOWHERE), False),
     "inventory-provider": (
         change(models.Inventory, resource_provider_id=NOWHERE),
         True,
     ),
     "inventory-class": (change(models.Inventory, resource_class_id=NOWHERE), True),
+    "provider-trait": (
+        remove(models.Trait, models.ResourceProviderTrait.trait_id),
+        True,
+    ),
+    "trait-provider": (
+        add_pair(
+            models.ResourceProviderTrait, trait_id=1, resource_provider_id=NOWHERE
+        ),
+        True,
+    ),
     "provider-aggregate": (
         remove(models.Aggregate, models.ResourceProviderAggregate.aggregate_id),
         True,
@@ -311,7 +322,11 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
         ),
         True,
     ),
-    "provider-root": (change(models.ResourceProvider, root_provider_id=None), True),
+    "provider-parent": (
+        change(models.ResourceProvider, parent_provider_id=NOWHERE),
+        False,
+    ),
+    "provider-root": (change(models.ResourceProvider, root_provider_id=NOWHERE), True),
     "provider-tree": (misplace, True),
     "provider-name": (change(models.ResourceProvider, name=None), False),
     "parent-circle": (nest, False),
@@ -342,6 +357,7 @@ MORE: list[tuple[str, Plant]] = [
         }.items()
     ],
     ("consumer-owner", change(models.Consumer, user_id=NOWHERE)),
+    ("provider-root", change(models.ResourceProvider, root_provider_id=None)),
     ("provider-tree", lose_child_root),
     (
         "provider-tree",

@@ -2,8 +2,9 @@
 
 Each rule is a query for the rows that break it. Some of what it finds is damage, which
 only a program that writes past the API can do; the rest, more used than there is, say,
-the API allows, but an operator wants to know of it. What UNIQUE constraints and foreign
-keys guarantee is not looked for.
+the API allows, but an operator wants to know of it. What UNIQUE constraints guarantee
+is not looked for; foreign keys guarantee nothing on SQLite, nor after a restore that
+switched them off.
 """
 
 import dataclasses
@@ -131,6 +132,7 @@ def _inventories(*shown: Any) -> sa.Select[*tuple[Any, ...]]:
 
 _allocated = (Held.consumer_id, Held.resource_provider_id, Held.resource_class_id)
 _member = models.ResourceProviderAggregate
+_trait = models.ResourceProviderTrait
 _is_idle = _lacks(Consumer, Held.id, Held.consumer_id == Consumer.uuid)
 _lease = models.LEASES.c.consumer_id
 _has_ended = (_lease != BATON) & _lacks(models.LEASES, Consumer.id, models.IS_LEASED)
@@ -247,6 +249,15 @@ RULES: Sequence[Rule] = (
         .where(models.Project.id.is_(None) | models.User.id.is_(None))
         .order_by(Consumer.id),
     ),
+    Rule(
+        "consumer-type",
+        "a consumer of a type that does not exist",
+        sa.select(Consumer.uuid.label("consumer"))
+        .where(_refers_to_nothing(Consumer.consumer_type_id, models.ConsumerType.id))
+        .where(Consumer.consumer_type_id.is_not(None))
+        .order_by(Consumer.id),
+        needs=models.ConsumerType.__table__,
+    ),
     _orphans(
         "inventory-provider",
         "an inventory of a provider that does not exist",
@@ -260,6 +271,20 @@ RULES: Sequence[Rule] = (
         Inventory.resource_class_id,
         models.ResourceClass.id,
         _row_of_inventory,
+    ),
+    _orphans(
+        "provider-trait",
+        "a trait that does not exist",
+        _trait.trait_id,
+        models.Trait.id,
+        _trait.resource_provider_id.label("provider_id"),
+    ),
+    _orphans(
+        "trait-provider",
+        "a trait of a provider that does not exist",
+        _trait.resource_provider_id,
+        Provider.id,
+        _trait.trait_id.label("trait_id"),
     ),
     _orphans(
         "provider-aggregate",
@@ -276,10 +301,18 @@ RULES: Sequence[Rule] = (
         _member.aggregate_id.label("aggregate_id"),
     ),
     Rule(
-        "provider-root",
-        "it has no root",
+        "provider-parent",
+        "its parent does not exist",
         sa.select(Provider.uuid, Provider.name)
-        .where(Provider.root_provider_id.is_(None))
+        .where(_lacks(Provider, Parent.id, Parent.id == Provider.parent_provider_id))
+        .where(Provider.parent_provider_id.is_not(None))
+        .order_by(Provider.id),
+    ),
+    Rule(
+        "provider-root",
+        "its root does not exist",
+        sa.select(Provider.uuid, Provider.name)
+        .where(_lacks(Provider, Root.id, Root.id == Provider.root_provider_id))
         .order_by(Provider.id),
         repair=tree.set_roots,
     ),
