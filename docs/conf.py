@@ -23,4 +23,8 @@ exclude_patterns = ["_build"]
 # Commands, their output, files: what is code says so.
 highlight_language = "none"
 html_theme = "alabaster"
-html_theme_options = {"page_width": "1260px", "sidebar_width": "260px"}
+html_theme_options = {
+    "page_width": "1260px",
+    "body_max_width": "1000px",
+    "sidebar_width": "260px",
+}
