@@ -56,7 +56,7 @@ def check(
     """
     present = set(sa.inspect(connection).get_table_names())
     for rule in rules:
-        if rule.needs is None or rule.needs.name in present:
+        if rule.needs is None or rule.needs in present:
             rows = [dict(row) for row in connection.execute(rule.broken).mappings()]
             if rows:
                 yield Finding(

@@ -32,7 +32,7 @@ class Rule:
     """What has to be true of the rows, and the query for those that break it.
 
     ``repair`` mends them all, where there is one right way to, and returns how many.
-    Nothing that counts as used is ever changed. ``needs`` is a table that a database
+    Nothing that counts as used is ever changed. ``needs`` names a table that a database
     may lack.
     """
 
@@ -41,7 +41,7 @@ class Rule:
     broken: sa.Select[*tuple[Any, ...]]
     damage: bool = True
     repair: Repair | None = None
-    needs: sa.Table | None = None
+    needs: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ RULES: Sequence[Rule] = (
         .where(_refers_to_nothing(Consumer.consumer_type_id, models.ConsumerType.id))
         .where(Consumer.consumer_type_id.is_not(None))
         .order_by(Consumer.id),
-        needs=models.ConsumerType.__table__,
+        needs=models.ConsumerType.__tablename__,
     ),
     _orphans(
         "inventory-provider",
@@ -340,7 +340,7 @@ RULES: Sequence[Rule] = (
         "a lease of a consumer that does not exist",
         sa.select(_lease.label("row")).where(_has_ended).order_by(_lease),
         repair=Removal(models.LEASES, _has_ended),
-        needs=models.LEASES,
+        needs=models.LEASES.name,
     ),
     Rule(
         "declaration",
@@ -349,6 +349,6 @@ RULES: Sequence[Rule] = (
         .where(_is_of_nothing)
         .order_by(_declared.provider_uuid, _declared.owner),
         repair=Removal(models.DECLARATIONS, _is_of_nothing),
-        needs=models.DECLARATIONS,
+        needs=models.DECLARATIONS.name,
     ),
 )
