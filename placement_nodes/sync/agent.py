@@ -1,7 +1,6 @@
 """A pass: every node is compared with its provider, and copied to Placement."""
 
 import dataclasses
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
@@ -64,25 +63,6 @@ class Caution:
 
 # Works on a node, and returns whether it has asked Placement.
 Task = Callable[[Tally], bool]
-
-
-class Silence:
-    """Whether Placement has not answered for several nodes in a row."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count = 0
-
-    @property
-    def lasts(self) -> bool:
-        """Whether to try no more nodes."""
-        return self._count >= PATIENCE
-
-    def note(self, answered: bool) -> None:
-        """Note whether Placement answered for a node."""
-        with self._lock:
-            if not self.lasts:
-                self._count = 0 if answered else self._count + 1
 
 
 class Agent:
@@ -229,23 +209,25 @@ class Agent:
 
         It stops only if Placement does not answer at all.
         """
-        silence = Silence()
+        # How many nodes in a row have got no answer. Threads may miss one of them.
+        silent = 0
         tasks = sorted(tasks, key=lambda named: named[0] in self._unanswered)
         self._unanswered &= {uuid for uuid, _ in tasks}
         untried: set[str] = set()
 
         def work(named: tuple[str, Task]) -> None:
+            nonlocal silent
             uuid, task = named
             if self._stopped():
                 untried.add(uuid)
                 tally.failed.add(uuid)
-            elif silence.lasts:
+            elif silent >= PATIENCE:
                 tally.unanswered.add(uuid)
                 tally.failed.add(uuid)
             else:
                 answered = self._attempt(uuid, task, tally)
-                if answered is not None:
-                    silence.note(answered)
+                if answered is not None and silent < PATIENCE:
+                    silent = 0 if answered else silent + 1
 
         with futures.ThreadPoolExecutor(self._parallel) as threads:
             # Each result is asked for, so that no error is lost.
@@ -253,7 +235,7 @@ class Agent:
                 pass
         if untried:
             LOG.warning("stopped: %s nodes wait for the next pass", len(untried))
-        if silence.lasts:
+        if silent >= PATIENCE:
             LOG.error(
                 "Placement does not answer: %s nodes wait for the next pass",
                 len(tally.unanswered),

@@ -86,6 +86,11 @@ class Target:
     changed: tuple[Reservation, ...]
     owes: bool = False
 
+    def wish_before(self, reservation: Reservation) -> Wish:
+        """Return what a reservation asked for so far."""
+        before = self.lease.reservations
+        return next(each.wish for each in before if each.id == reservation.id)
+
 
 def update(world: World, lease_id: str, wanted: Update) -> None:
     """Change a lease completely, or not at all.
@@ -232,7 +237,9 @@ def _select(
     slots = {}
     for each in target.changed:
         try:
-            slots[each.id] = _choose(chosen, each, required[each.id], kept[each.id])
+            # Other hosts may have room for all of what has not started.
+            choose = chosen.choose if _is_fixed(each) else chosen.choose_anew
+            slots[each.id] = choose(each, required[each.id], kept[each.id])
         except NotEnough as exc:
             sight.require_before_refusal()
             reason = chosen.explain(each, required[each.id])
@@ -242,33 +249,12 @@ def _select(
     return slots
 
 
-def _choose(
-    chosen: Selection,
-    reservation: Reservation,
-    required: requirement.Requirement,
-    kept: Slots,
-) -> Slots:
-    """Return the slots of a reservation.
-
-    :raises NotEnough: there are not enough
-    """
-    try:
-        return chosen.choose(reservation, required, kept)
-    except NotEnough:
-        if not kept or _is_fixed(reservation):
-            raise
-        # Other hosts may have room for all of it.
-        chosen.drop(reservation)
-        return chosen.choose(reservation, required)
-
-
 def _is_more(
     target: Target, reservation: Reservation, held: Slots, slots: Slots
 ) -> bool:
     """Return whether a reservation is promised what it does not have."""
-    sizes = {each.id: each.wish.size for each in target.lease.reservations}
     return (
-        reservation.wish.size != sizes[reservation.id]
+        reservation.wish.size != target.wish_before(reservation).size
         or not target.lease.interval.covers(target.interval)
         or any(count > held.get(host_id, 0) for host_id, count in slots.items())
     )
@@ -278,8 +264,7 @@ def _requirement(
     connection: sa.Connection, target: Target, reservation: Reservation
 ) -> requirement.Requirement:
     text = reservation.wish.resource_properties
-    known = {each.id: each.wish for each in target.lease.reservations}
-    if text == known[reservation.id].resource_properties:
+    if text == target.wish_before(reservation).resource_properties:
         return requirement.parse(text)
     return selection.parse_requirement(connection, text)
 
@@ -316,9 +301,8 @@ def _want(
         connection, reservation.id, slots, target.interval, wish.size, wanted=True
     )
     subject = leases.subject(target.lease.id)
-    old = {each.id: each.wish.size for each in target.lease.reservations}
     if reservation.status == state.ReservationStatus.PENDING:
-        if wish.size == old[reservation.id]:
+        if wish.size == target.wish_before(reservation).size:
             return []
         debts.insert(connection, [Debt(subject, reservation.id)])
         return [plan.make_flavor(reservation)]

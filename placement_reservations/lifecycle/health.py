@@ -263,11 +263,7 @@ class _Moves:
         )
         chosen = Selection(self._hosts, others, lease.interval, self._cleaning)
         chosen.hold(reservation, kept)
-        try:
-            return chosen.choose(reservation, required, kept)
-        except NotEnough:
-            chosen.drop(reservation)
-            return chosen.choose(reservation, required)
+        return chosen.choose_anew(reservation, required, kept)
 
 
 def _mark(

@@ -90,6 +90,22 @@ class Selection:
         self.hold(reservation, added)
         return chosen
 
+    def choose_anew(
+        self,
+        reservation: Reservation,
+        required: requirement.Requirement,
+        held: Mapping[int, int],
+    ) -> Slots:
+        """Return slots besides those it holds, or others if these are not enough.
+
+        :raises NotEnough: there are not enough slots
+        """
+        try:
+            return self.choose(reservation, required, held)
+        except capacity.NotEnough:
+            self.drop(reservation)
+            return self.choose(reservation, required)
+
     def explain(
         self, reservation: Reservation, required: requirement.Requirement
     ) -> str:

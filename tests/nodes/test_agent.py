@@ -516,15 +516,6 @@ def test_a_provider_that_appears_meanwhile_is_used(
     assert (world.traits(uuid), world.inventories(uuid)) == ({"CUSTOM_A"}, gold())
 
 
-def test_a_name_that_another_provider_has_fails_that_node(world: World) -> None:
-    uuid, other = world.enrol("n1"), world.enrol("n2")
-    world.placement.create_provider(uuid)
-    tally = world.run()
-    assert (tally.failed, tally.synchronised) == ({uuid}, {other})
-    # It was no race, which would have been run again.
-    assert world.writes().count("POST /resource_providers") == 2
-
-
 def test_changes_held_up_by_an_outage_of_placement_come_later(
     world: World, application: "WSGIApplication"
 ) -> None:

@@ -4,7 +4,6 @@ import datetime
 from collections import Counter
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,24 +179,3 @@ def test_what_a_host_keeps_fits_and_one_slot_more_does_not(
             more = [*kept[:-1], Holding(1, "", each.interval, each.size, count + 1)]
             assert not fits(host, more, cleaning)
     assert fits(host, kept, cleaning)
-
-
-def test_one_after_the_other_shares_a_slot() -> None:
-    morning, noon = Interval(at(0), at(5)), Interval(at(5), at(9))
-    held = [Holding(1, "one", morning, Size(4, 4, 4), 1)]
-    host = Size(4, 4, 4)
-    assert capacity.count_free(host, held, noon, host) == 1
-    cleaning = datetime.timedelta(minutes=1)
-    assert capacity.count_free(host, held, noon, host, cleaning) == 0
-
-
-def test_nothing_fits_on_an_overcommitted_host() -> None:
-    interval = Interval(at(0), at(5))
-    held = [Holding(1, "one", interval, Size(1, 9, 0), 1)]
-    assert capacity.count_free(Size(8, 8, 8), held, interval, Size(1, 0, 0)) == 0
-
-
-@pytest.mark.parametrize("affinity", [None, True, False])
-def test_no_hosts_no_slots(affinity: bool | None) -> None:
-    with pytest.raises(NotEnough):
-        capacity.choose([], 1, affinity)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from placement_clients import access
 from placement_foundation.serving import program
 from placement_reservations import conf
 from placement_reservations.cmd import reservations as command
@@ -40,17 +39,6 @@ def test_events_are_run_unless_switched_off(
     monkeypatch.setattr(program, "serve", begin)
     assert command.main(["serve", "--port", "0", *options]) == 0
     assert len(begun) == runs_events
-
-
-@pytest.mark.parametrize("auth_type", ["none", "http_basic", "token"])
-def test_any_way_to_placement_can_be_configured(tmp_path: Path, auth_type: str) -> None:
-    path = tmp_path / "placement-reservations.conf"
-    lines = ["[placement]", f"auth_type = {auth_type}", "endpoint = http://127.0.0.1:1"]
-    lines += ["auth_url = http://127.0.0.1:2", "token = secret"]
-    path.write_text("\n".join(lines))
-    # The command has a database of its own, unless another one is configured.
-    way = access.from_config(conf.read([str(path)], "sqlite://"))
-    assert isinstance(way, access.Access)
 
 
 def test_operators_set_the_rules() -> None:

@@ -138,20 +138,6 @@ def test_a_cleaning_takes_as_much_as_its_lease(cloud: Cloud) -> None:
         order(1, start + 80 * MINUTE)
 
 
-def test_free_slots_are_promised_and_no_more(cloud: Cloud) -> None:
-    cloud.order(5, size=Size(1, 1024, 10))
-    cloud.order(2, False, size=Size(1, 128, 1))
-    small = Size(1, 64, 1)
-    with pytest.raises(errors.Conflict):
-        cloud.order(10, size=small)
-    nine = cloud.order(9, size=small)
-    with pytest.raises(errors.Conflict):
-        cloud.order(1, size=small)
-    termination.delete(cloud.world, nine)
-    cloud.order(1, size=small)
-    cloud.assert_consistent()
-
-
 def test_reservations_of_a_lease_share_what_there_is(cloud: Cloud) -> None:
     wishes = [Wish(Size(5, 64, 1), 1), Wish(Size(5, 64, 1), 1)]
     lease = cloud.order(wishes=wishes)
@@ -201,16 +187,6 @@ def test_hosts_are_chosen_by_requirements(cloud: Cloud) -> None:
 # Times
 
 
-def test_events_missed_in_an_outage_are_run_after_it(cloud: Cloud) -> None:
-    over = cloud.order(1)
-    going_on = cloud.order(1, hours=100)
-    cloud.turn(advance=3 * DAY)
-    assert cloud.status(over) == "TERMINATED"
-    assert set(cloud.events(over).values()) == {"DONE"}
-    assert cloud.status(going_on) == "ACTIVE"
-    cloud.assert_consistent()
-
-
 def test_leases_missed_in_an_outage_are_over_before_the_next_one_starts(
     cloud: Cloud,
 ) -> None:
@@ -227,14 +203,6 @@ def test_leases_missed_in_an_outage_are_over_before_the_next_one_starts(
         f"DELETE {at}/{name}",
         f"PUT {at}",
     ]
-
-
-def test_no_event_is_run_before_its_time(cloud: Cloud) -> None:
-    lease = cloud.order(1)
-    cloud.turn(advance=DAY - MINUTE)
-    assert cloud.status(lease) == "PENDING"
-    cloud.turn(advance=MINUTE)
-    assert cloud.status(lease) == "ACTIVE"
 
 
 # Changes
