@@ -7,6 +7,7 @@ what has changed since, and notices if the database was restored.
 
 import collections
 import dataclasses
+import functools
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -116,13 +117,14 @@ class Changed(NamedTuple):
     is_backward: bool
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class LogPosition:
     """A position in the change log: the lists of changes at one moment, by shard."""
 
     lists: Sequence[str]
 
-    @property
+    # Each transaction that reads the cloud needs them.
+    @functools.cached_property
     def heads(self) -> bytes:
         """The newest token of each list."""
         return "".join([listed[:TOKEN_LENGTH] for listed in self.lists]).encode()

@@ -16,13 +16,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 21_482,
-    "placement_foundation": 4_577,
-    "placement_clients": 5_916,
-    "placement_nodes": 2_653,
-    "placement_reservations": 6_428,
+    "placement": 19_677,
+    "placement_foundation": 4_161,
+    "placement_clients": 5_288,
+    "placement_nodes": 2_581,
+    "placement_reservations": 5_916,
 }
-LINES_OF_TESTS = 62123
+LINES_OF_TESTS = 57797
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450
