@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# What the journal says of writes that the service makes by itself.
+# The origin of the service's own writes, for the journal.
 STARTING = "start of the service"
 
 
@@ -150,7 +150,7 @@ def build(
 ) -> "WSGIApplication":
     """Return the service on a database that is ready, as one WSGI application.
 
-    :param context: what its handlers get, if it is not made from the configuration
+    :param context: that of its handlers, if it is not made from the configuration
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)
@@ -159,7 +159,7 @@ def build(
 
 
 def make_context(config: cfg.ConfigOpts, connected: Database) -> Context:
-    """Return what the handlers of a service on a database get."""
+    """Return the context of the handlers of a service on a database."""
     settings, journal = conf.settings(config), _keep_journal(config, connected)
     forest_cache = CachedForest(journal) if settings.keep_forest else None
     return context_of(settings, forest_cache, journal)
@@ -209,7 +209,7 @@ def _assemble(
         metrics = site.metrics_page(config, connected)
         elsewhere = monitoring.elsewhere(config, lambda: metrics)
         if config.api.auth_strategy == "noauth2":
-            # If anybody may do anything, anybody may read.
+            # A service without authentication needs no guard.
             pages[monitoring.METRICS] = metrics
         guarded = site.Guarded(metrics, enforcer)
         application = page.beside(application, {monitoring.METRICS: guarded})

@@ -1,4 +1,4 @@
-"""What Placement counts and times, besides what every service does."""
+"""The measures of Placement, besides those of every service."""
 
 from placement_foundation.observing.telemetry import NUMBERS, SECONDS, Kind, Measure
 

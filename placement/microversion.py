@@ -1,4 +1,4 @@
-"""The microversions of the API, and which of them a request asks for."""
+"""The microversions of the API, and their negotiation."""
 
 from collections.abc import MutableMapping
 
@@ -64,7 +64,7 @@ BY_NAME = {
 def negotiate(
     headers: MutableMapping[str, str], *, newest_by_default: bool = False
 ) -> Version:
-    """Return the microversion that a request's headers ask for.
+    """Return the microversion that a request's headers name.
 
     :param newest_by_default: whether it is the newest one without a header
     :raises version.Malformed: the string is not a version

@@ -1,4 +1,4 @@
-"""What a handler of this service gets."""
+"""The call that a handler of this service gets."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,18 +25,18 @@ from placement_foundation.http.thread_limit import ThreadLimit
 S = TypeVar("S")
 T = TypeVar("T")
 
-# Why nothing fits is found out for placements in one such part of the threads, beside
-# the half for heavy requests; how long one waits for its turn, in seconds.
+# Explanations of failed placements may use one such part of the threads, beside the
+# half for heavy requests; and how long one waits for its turn, in seconds.
 EXPLAINING_PART = 4
 EXPLAINING_PATIENCE = 0.2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Context:
-    """What all requests to this service share.
+    """The values that all requests to this service share.
 
     ``forest_cache`` is None if the forest is not kept between requests, and ``journal``
-    if changes are not recorded. In ``placings``, requests for placements meet.
+    if changes are not recorded. ``placings`` forms groups of requests for placements.
     """
 
     settings: conf.Settings
@@ -69,7 +69,7 @@ class Call(operation.Call[S, Context]):
 
     @property
     def ledger(self) -> Ledger:
-        """What the request writes to."""
+        """The ledger that the request writes to."""
         return Ledger(self.database, self.context.journal, self.origin)
 
     def write(self, work: Callable[[Transaction], T]) -> T:

@@ -1,4 +1,4 @@
-"""Who may do what: the rules and their defaults."""
+"""Policy: the rules of the service and their defaults."""
 
 from oslo_config import cfg
 from oslo_policy import policy

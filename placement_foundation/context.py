@@ -1,4 +1,4 @@
-"""Who is asking: user, project, roles, request id."""
+"""The caller of a request: user, project, roles, request id."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -31,7 +31,7 @@ _here = _Here()
 
 
 def follow(process_ends: Callable[[], bool]) -> None:
-    """Let the web server say whether the end of this process is near."""
+    """Set the function that returns whether the end of this process is near."""
     global _process_ends
     _process_ends = process_ends
 

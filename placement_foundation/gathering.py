@@ -1,8 +1,8 @@
-"""What several threads want at the same time is done by one of them, for all.
+"""Group commit: one of several waiting threads does the work of all of them.
 
-Databases call it group commit: while one group is served, the next one gathers. Clients
-that wait for their answers come back soon after them, and each of two groups would have
-half of the clients for ever. So the first of a group lingers for as many as there were.
+While one group is served, the next one gathers. Clients that wait for their answers
+come back soon after them, so each of two groups would have half of the clients for
+ever. The first thread of a group therefore waits for as many as the last group had.
 """
 
 import threading
@@ -12,17 +12,17 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-# How many are served at a time.
+# The most items that are served at a time.
 MOST = 32
-# How long the first of a group waits for others, if there were any lately; and how long
-# one waits to be served with others before it goes alone, since a group may have to
+# How long the first thread of a group waits for others, if there were any lately; and
+# how long a thread waits for its group before it goes alone, since a group may have to
 # wait for a lock. Both are in seconds.
 LINGER = 0.005
 PATIENCE = 0.05
 
 
 class _Seat(Generic[T, R]):
-    """What one thread wants, and what has come of it."""
+    """The item of one thread, and its result."""
 
     def __init__(self, item: T) -> None:
         self.item = item
@@ -31,7 +31,7 @@ class _Seat(Generic[T, R]):
 
 
 class Gathering(Generic[T, R]):
-    """Where threads meet that want the same kind of thing."""
+    """A place where threads with items of one kind form groups."""
 
     def __init__(self, linger: float = LINGER, patience: float = PATIENCE) -> None:
         self._linger = linger
@@ -39,7 +39,7 @@ class Gathering(Generic[T, R]):
         self._changed = threading.Condition()
         self._waiting: list[_Seat[T, R]] = []
         self._is_serving = False
-        # How many there were when a group was last served, and so may be again.
+        # The number of threads in and after the last group: the next may have as many.
         self._expected = 1
 
     def do(
@@ -47,11 +47,11 @@ class Gathering(Generic[T, R]):
     ) -> R | None:
         """Serve an item together with those of other threads; return its result.
 
-        None means that it is not done: it has waited too long for its turn, another
-        thread has failed to serve it, or that is its result.
+        None means that the item was not served, because it waited too long for its turn
+        or another thread failed to serve it; or None is its result.
 
         :param serve: returns the results of some items, each a result or None; for a
-            group, that of one of its threads is called
+            group, the function of one of its threads is called
         :raises Exception: what this thread's ``serve`` has raised
         """
         seat = _Seat[T, R](item)
@@ -64,7 +64,7 @@ class Gathering(Generic[T, R]):
     def _join(self, seat: _Seat[T, R]) -> list[_Seat[T, R]]:
         """Wait until others have served a seat, or return the group to serve.
 
-        The group is empty, too, if it takes too long.
+        The group is also empty if the wait takes too long.
         """
         self._waiting.append(seat)
         self._changed.notify_all()

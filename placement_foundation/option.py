@@ -291,7 +291,7 @@ def list_keystone() -> list[tuple[str, Sequence[cfg.Opt]]]:
 
 
 def _keystone_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
-    # What needs no identity service does not wait until its library is loaded.
+    # Loaded late, so that programs without an identity service need not wait.
     from keystonemiddleware import opts
 
     listed: list[tuple[str, Sequence[cfg.Opt]]] = opts.list_auth_token_opts()

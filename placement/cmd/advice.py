@@ -1,4 +1,4 @@
-"""What the commands say when no database is configured."""
+"""Advice of the commands when no database is configured."""
 
 import shlex
 import sys

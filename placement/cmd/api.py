@@ -36,7 +36,7 @@ def _start(config: cfg.ConfigOpts) -> "WSGIApplication":
 def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
     config = conf.read([], files, connection=connection, prog=PROGRAM.name)
     if config.placement_database.connection == connection:
-        # Without configuration, somebody is trying it out and wants to see it.
+        # Without configuration, the service is being tried out: enable its pages.
         config.set_default("enabled", True, "console")
         config.set_default("enabled", True, "metrics")
     if config.metrics.enabled and config.metrics.address:

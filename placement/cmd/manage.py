@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         _read(config, given)
-        # Whoever reads what it prints may leave, which does not end the work.
+        # The reader of the output may leave, which does not end the work.
         with pipe.dropping_the_rest():
             return _run(config)
     except command.TROUBLE as exc:
@@ -191,7 +191,7 @@ def _add_categories(categories: Any) -> None:
 def _add_category(categories: Any, name: str, purpose: str) -> Any:
     """Add a category, and return the object to which its actions are added."""
     parser = categories.add_parser(name, help=purpose, description=purpose)
-    # Only this function knows the parser, which prints the help of the category.
+    # Only this function has the parser, which prints the help of the category.
     parser.set_defaults(print_help=parser.print_help)
     return parser.add_subparsers(title="actions", dest="action")
 

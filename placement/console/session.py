@@ -1,7 +1,6 @@
 """Sign-in: a token from the identity service in exchange for a password.
 
-The service keeps nothing: the page that asked has the token, and sends it with each
-request.
+The service keeps nothing: the page has the token, and sends it with each request.
 """
 
 import dataclasses
@@ -16,8 +15,8 @@ from placement_foundation.http import address
 from placement_foundation.http.thread_limit import ThreadLimit
 
 LONGEST = 4_096
-# Anybody may try to sign in: an eighth of the threads are for that. Others wait for
-# their turn for as long as the identity service answers in a moment, in seconds.
+# Signing in is open to all callers: an eighth of the threads are for that. Others wait
+# for their turn as long as the identity service answers within this time, in seconds.
 PART = 8
 PATIENCE = 1.0
 BUSY = "Too many sign-ins are in progress. Please retry."
@@ -31,7 +30,7 @@ class NotKnown(errors.ServiceError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Credentials:
-    """The user who asks for a token, and the project it is for."""
+    """The user and the project of a token to request."""
 
     user: str
     password: str
@@ -76,8 +75,8 @@ def parse(document: Any) -> Credentials:
 def describe(config: cfg.ConfigOpts, caller: str) -> str:
     """Return what a caller at an address needs to sign in.
 
-    Where the service authenticates nobody, it is nothing for callers on the same
-    machine and a token for others. Otherwise it is a password, or a token instead.
+    Without authentication, callers on the same machine need nothing, and others a
+    token. Otherwise all need a password, or a token instead.
     """
     if config.api.auth_strategy != "noauth2":
         return "password"
@@ -95,7 +94,7 @@ def begin(
     """Return a token for a password.
 
     :param limit: the threads that may do this at a time
-    :raises BadRequest: the service authenticates nobody, so there are no tokens
+    :raises BadRequest: the service has no authentication, so there are no tokens
     :raises NotKnown: the identity service refuses the password
     :raises Busy: all of these threads are occupied
     :raises Unavailable: the identity service cannot be reached
@@ -104,7 +103,7 @@ def begin(
         raise errors.BadRequest(
             "The service authenticates no users: no token is needed."
         )
-    # A service that authenticates nobody never loads the library for this.
+    # A service without authentication never loads the library for this.
     from placement.console import token
 
     with limit.turn(BUSY):

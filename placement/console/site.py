@@ -1,7 +1,7 @@
 """The console next to the API: its files, and its sign-in.
 
-Anybody may read the files, which are the same for all. The page gets what it shows from
-the public APIs, like any other client.
+The files are public, and the same for all callers. The page gets its data from the
+public APIs, like any other client.
 """
 
 import dataclasses
@@ -83,7 +83,7 @@ class Site:
             answer = _refusal(environment, error)
         headers = dict(answer.headers)
         if answer.status is not HTTPStatus.NOT_MODIFIED:
-            # Of that one, it would be the length of what the browser has already.
+            # A 304 would have the length of the file that the browser already has.
             headers["content-length"] = str(len(answer.body))
         status = f"{answer.status.value} {answer.status.phrase}"
         start_response(status, [*headers.items()])
@@ -92,7 +92,7 @@ class Site:
     def _answer(self, environment: "WSGIEnvironment") -> ConsoleReply:
         path = environment["PATH_INFO"]
         if path == ROOT:
-            # Relative, because only the browser knows the prefix of the address.
+            # Relative, because only the browser has the prefix of the address.
             return ConsoleReply(HTTPStatus.PERMANENT_REDIRECT, {"location": "console/"})
         name = path.removeprefix(f"{ROOT}/") or page.INDEX
         if name == SESSION:

@@ -39,7 +39,7 @@ def _unavailable(exc: Exception) -> errors.Unavailable:
 
 
 def _ask(config: cfg.ConfigOpts, credentials: Credentials) -> Session:
-    """Ask the service's own identity service, with the certificates set for it."""
+    """Query the service's own identity service, with the certificates set for it."""
     option.register_keystone(config)
     service: Any = loading.load_auth_from_conf_options(config, option.KEYSTONE_GROUP)
     settings = config[option.KEYSTONE_GROUP]

@@ -1,1 +1,1 @@
-"""Declared hardware: what a file says there is, compared with what is, and applied."""
+"""Declared hardware: trees in a file, compared with the stored ones, and applied."""

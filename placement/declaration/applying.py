@@ -1,8 +1,8 @@
 """Applies declared hardware: some trees in each transaction, done or untouched.
 
 The trees that differ are found in one reading, without locks. They are then locked,
-compared once more, and written, in batches. What was refused by the first reading stays
-refused, so that a dry run says what would happen.
+compared once more, and written, in batches. A tree that the first reading refused stays
+refused, so that a dry run is accurate.
 """
 
 import dataclasses
@@ -184,7 +184,7 @@ def _carry_out(
     plans: Iterable[TreePlan],
     locked: Mapping[str, ResourceProvider],
 ) -> None:
-    """Write what trees become, with a number of statements for all of them."""
+    """Write trees, with one set of statements for all of them."""
     plans = list(plans)
     goals = [goal for each in plans for goal in each.goals]
     gone = [locked[provider.uuid] for each in plans for provider in each.removed]
@@ -219,7 +219,7 @@ def _place(
 ) -> Mapping[str, KnownProvider]:
     """Create providers, rename them and move them; return all by UUID.
 
-    :param gone: those that are deleted later, when nothing is below them any more
+    :param gone: providers to delete later, when nothing is below them any more
     """
     renamed = [goal for goal in goals if goal.is_renamed]
     new = [
@@ -239,6 +239,6 @@ def _place(
             tx, locked[goal.uuid], goal.parent_uuid, allow_reparenting=True
         )
     if moved:
-        # They have other roots now.
+        # The moved providers have other roots now.
         there = {**there, **resource_provider.lock_by_uuids(tx, list(there))}
     return there

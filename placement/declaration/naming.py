@@ -20,7 +20,7 @@ def foresee(connection: Connection, asked: Declaration) -> list[Change]:
     if asked.names == NO_NAMES and not asked.terms.prune:
         return []
     if not (asked.names.projects or note.are_kept(connection)):
-        # Aggregates are declared by their UUIDs: what is done is the same without.
+        # Aggregates are declared by UUID: the changes are the same without names.
         return []
     before = list_names(connection, asked.terms.owner)
     after = _after(before, asked)
@@ -31,7 +31,7 @@ def foresee(connection: Connection, asked: Declaration) -> list[Change]:
 
 
 def store(tx: Transaction, asked: Declaration) -> None:
-    """Store the names that an owner gives, besides those of before unless it prunes."""
+    """Store the names that an owner gives; keep earlier ones, unless it prunes."""
 
     def make(before: Names | None) -> Any:
         after = _after(before or NO_NAMES, asked)
@@ -69,7 +69,7 @@ def _after(before: Names, asked: Declaration) -> Names:
 
 
 def _merge(before: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return names with others besides them; what gets a name takes it over."""
+    """Return earlier and given names; a given name is taken from its earlier bearer."""
     taken = set(given.values())
     left = {each: name for each, name in before.items() if name not in taken}
     return {**left, **given}

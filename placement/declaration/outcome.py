@@ -1,4 +1,4 @@
-"""What is declared, how it is meant, and what becomes of it: values."""
+"""Values: a declaration, its terms, and the outcome for each of its trees."""
 
 import dataclasses
 import hashlib
@@ -32,13 +32,13 @@ def _no_uuid() -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """How a declaration is meant.
+    """The terms of a declaration.
 
-    With ``force``, what other owners declare otherwise is taken over. With ``prune``,
-    providers go that this owner created and no longer declares; ``complete`` says that
-    this is so for the trees that are not mentioned, too. ``make_uuid`` makes up the
-    UUIDs of new providers. With ``planned``, nothing is done but what plans with these
-    digests showed.
+    With ``force``, units that other owners declare otherwise are taken over. With
+    ``prune``, providers that this owner created and no longer declares are removed;
+    with ``complete``, also those in trees that are not mentioned. ``make_uuid`` makes
+    up the UUIDs of new providers. With ``planned``, only plans with these digests are
+    carried out.
     """
 
     owner: str
@@ -51,7 +51,7 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Goal:
-    """What a provider is to be. None stands for what stays as it is.
+    """The target state of a provider. None stands for parts that stay as they are.
 
     ``provider`` is None if it is to be created.
     """
@@ -84,11 +84,11 @@ class Goal:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TreePlan:
-    """What becomes of one tree, and what has to be written for that.
+    """The outcome for one tree, and the values to write for it.
 
     ``goals`` has parents before their children, ``removed`` children before their
-    parents. ``declared`` has what is to be remembered, by UUID of the provider and by
-    owner; what is empty is forgotten. Plans of one ``group`` come true together.
+    parents. ``declared`` has the declarations to store, by UUID of the provider and by
+    owner; empty ones are deleted. Plans of one ``group`` come true together.
     """
 
     result: Result

@@ -1,4 +1,4 @@
-"""What a declaration changes: from values to values.
+"""The changes that a declaration makes: from values to values.
 
 The unit of ownership is one inventory class, one trait or one aggregate of a provider,
 and the provider itself, with its name and parent.
@@ -13,8 +13,8 @@ no            yes                removed, if it still has the declared value and
 no            no                 left alone
 ============  =================  ===================================================
 
-What another owner declares with another value is a conflict: nothing of the tree is
-changed, unless that is forced. A provider is removed only if that is asked for, if this
+A unit that another owner declares with another value is a conflict: nothing of the tree
+is changed, unless that is forced. A provider is removed only with ``prune``, if this
 owner created it, and if it has nothing that this owner has not declared.
 """
 
@@ -116,7 +116,7 @@ def _plan_tree(
     except Undeclarable as exc:
         return TreePlan(Result.REFUSED, name, uuid, reason=str(exc))
     if pieces[0].goal:
-        # Of a new one, it has just been made up.
+        # The UUID of a new root has just been made up.
         uuid = pieces[0].goal.uuid
     result = Result.CHANGED if root else Result.CREATED
     return _assemble(result, name, uuid, pieces, terms)
@@ -195,7 +195,7 @@ def _create(
         "traits": sorted(part.traits),
         "aggregates": sorted(part.aggregates),
     }
-    # What was declared of a provider that has gone counts no longer.
+    # Declarations of a provider that has gone no longer count.
     forgotten = {(uuid, owner): Declared() for owner in world.declared.get(uuid, ())}
     wanted = (inventories or None, part.traits or None, part.aggregates or None)
     return _Piece(

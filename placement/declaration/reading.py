@@ -1,4 +1,4 @@
-"""Reads what is stored, as far as a declaration can matter to it."""
+"""Reads the stored trees that matter to a declaration."""
 
 import unicodedata
 from collections.abc import Collection, Iterable
@@ -23,9 +23,9 @@ def load(
     further: Iterable[str] = (),
     cache: CachedForest | None = None,
 ) -> StoredTrees:
-    """Return what is stored of the trees that a declaration mentions.
+    """Return the stored trees that a declaration mentions.
 
-    If trees that are no longer declared are to be pruned, these are read as well.
+    Trees that are no longer declared are read as well, if they are to be pruned.
 
     :param further: the UUIDs of members of other trees
     :param cache: keeps the forest, if it is kept
@@ -91,7 +91,7 @@ def _find(
 ) -> tuple[set[int], set[str]]:
     """Return the roots of the trees with these names and UUIDs.
 
-    The second part are the names that the database takes for others.
+    The second part has the names that the database may equate with stored ones.
     """
     places = resource_provider.list_places(connection, names, uuids)
     similar = {
@@ -104,6 +104,6 @@ def _find(
 
 
 def _fold(name: str) -> str:
-    """Return what databases compare that neglect case, accents and trailing spaces."""
+    """Return a name as databases compare it: no case, accents or trailing spaces."""
     apart = unicodedata.normalize("NFKD", name.rstrip())
     return "".join(each for each in apart.casefold() if not unicodedata.combining(each))

@@ -1,4 +1,4 @@
-"""Lists what was declared, and how what is there differs from it."""
+"""Lists declarations, and how the stored providers differ from them."""
 
 from placement.declaration import reading, unit
 from placement.forest.cache import CachedForest
@@ -14,10 +14,10 @@ def list_declared(
     drift: bool = False,
     cache: CachedForest | None = None,
 ) -> list[Remembered]:
-    """Return what was declared, by owner and then by UUID of the provider.
+    """Return declarations, by owner and then by UUID of the provider.
 
     :param owner: whose declarations; None means those of all
-    :param drift: leave out what is as it was declared
+    :param drift: leave out providers that are as declared
     :param cache: keeps the forest, if it is kept
     :raises UnusableTable: there is no table to remember declarations in
     """

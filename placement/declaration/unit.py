@@ -1,4 +1,4 @@
-"""Compares what is declared of one provider with what it has, unit by unit.
+"""Compares the declaration of one provider with its state, unit by unit.
 
 A unit is the inventory of one resource class, a trait, or an aggregate.
 """
@@ -15,9 +15,9 @@ from placement.model.tree import Provider
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owners:
-    """What was declared of a provider: by this owner before, and by others.
+    """The declarations of a provider: by this owner before, and by others.
 
-    With ``force``, what others declare otherwise is taken over.
+    With ``force``, units that others declare otherwise are taken over.
     """
 
     prior: Declared
@@ -26,9 +26,9 @@ class Owners:
 
 
 class Compared(NamedTuple):
-    """What a provider is to have of one kind, None if that is what it has.
+    """The units of one kind that a provider is to have, None if it has just these.
 
-    A change that has an owner conflicts with what that owner declares.
+    A change that has an owner conflicts with the declaration of that owner.
     """
 
     wanted: Any
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
     drift: list[Change]
 
 
-# Inventories are there as values; names of traits and aggregates are there, or not.
+# The value of a unit that a provider lacks; traits and aggregates that it has are True.
 ABSENT = {"inventories": None, "traits": False, "aggregates": False}
 
 
@@ -96,7 +96,7 @@ def _left_changes(
 ) -> Iterator[tuple[str, Change]]:
     """Yield the units that this owner alone declared, and no longer does.
 
-    They go, unless they have drifted: then ``after`` is what is there.
+    They go, unless they have drifted: then ``after`` is the present value.
     """
     others = owners.others.values()
     for name, value in _units_of(kind, owners.prior).items():
@@ -117,12 +117,12 @@ def _holder(
 
 
 def stored_of(inventory: Inventory) -> Inventory:
-    """Return an inventory without what is used of it."""
+    """Return an inventory without its usage."""
     return Inventory(*[getattr(inventory, name) for name in FIELDS])
 
 
 def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
-    """Check that an inventory can be changed, given what is used of it.
+    """Check that an inventory can be changed, given its usage.
 
     :raises Undeclarable: it cannot
     """
@@ -142,7 +142,7 @@ def _check_use(provider: Provider, name: str, wanted: Inventory | None) -> None:
 def yielded(
     other: Declared, part: DeclaredProvider, parent_uuid: str | None
 ) -> Declared:
-    """Return what another owner declares, without what is taken over."""
+    """Return the declaration of another owner, without the units taken over."""
     kept = {
         name: value
         for name, value in other.inventories.items()
@@ -163,9 +163,9 @@ def is_elsewhere(
 
 
 def drift_of(declared: Declared, provider: Provider | None, name: str) -> list[Change]:
-    """Return how a provider differs from what was declared of it.
+    """Return how a provider differs from its declaration.
 
-    ``before`` is what was declared, ``after`` what is there.
+    ``before`` is the declared value, ``after`` the present one.
 
     :param name: the name of the provider
     """

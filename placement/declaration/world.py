@@ -1,4 +1,4 @@
-"""What is stored, and which stored providers a declared tree is about."""
+"""The stored trees, and which of their providers a declared tree is about."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ class Undeclarable(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoredTrees:
-    """What is stored, as far as a declaration can matter to it.
+    """The stored trees that matter to a declaration.
 
     ``trees`` are by UUID of the root, providers by UUID and by name. ``taken`` are
     names that the database does not distinguish from those of other providers.
@@ -106,7 +106,7 @@ def _find_child(
 def find_homes(matches: Iterable[Match], world: StoredTrees) -> dict[str, int]:
     """Return the numbers of the trees that stored providers belong to.
 
-    What is not declared stays below its parent, wherever that moves.
+    An undeclared provider stays below its parent, wherever that moves.
     """
     homes = {
         provider.uuid: number

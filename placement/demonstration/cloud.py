@@ -170,7 +170,7 @@ class _Host:
         return self._dice.random() < share * self._busy
 
     def flavor(self) -> dict[str, int]:
-        """Return the amounts that a new server asks for."""
+        """Return the amounts of a new server."""
         cores = self._dice.choice((1, 2, 2, 4, 4, 8, 16))
         memory = cores * self._dice.choice((2, 4, 4, 8)) * 1024
         disk = self._dice.choice((20, 40, 80, 160))

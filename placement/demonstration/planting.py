@@ -24,7 +24,7 @@ from placement_foundation.database import sequence, storage
 from placement_foundation.observing import progress
 from placement_foundation.observing.progress import Progress
 
-# A table, and what a row of it has.
+# A table, and the values of a row.
 Row: TypeAlias = tuple[type[models.Base], dict[str, Any]]
 # How many hosts are stored at a time.
 BATCH = 200
@@ -169,7 +169,7 @@ def remove(tx: Transaction, report: Progress = progress.SILENT) -> int:
     :param report: gets the progress, in providers
     :raises Conflict: a provider that is not part of it is below one that is
     """
-    # What is claimed or put below them from now on waits, and then finds them gone.
+    # New claims and children wait from now on, and then find no provider.
     locked = resource_provider.lock_by_ids(tx, _planted(tx.connection))
     ids = [each.id for each in locked]
     _check_is_alone(tx.connection, ids)

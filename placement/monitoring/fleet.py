@@ -35,8 +35,8 @@ CLASS_METRICS = {
 class FleetTotals:
     """A collector of prometheus_client.
 
-    A process that is asked when its sums are too old reads them from the database, and
-    answers with those of before if that fails or takes too long.
+    A request for sums that are too old lets the process read them from the database; if
+    that fails or takes too long, the answer has the old ones.
 
     :param interval: how long sums are kept, in seconds
     """

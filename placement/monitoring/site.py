@@ -1,4 +1,4 @@
-"""The pages next to the API, and who may read them."""
+"""The pages next to the API, and the rule that guards the metrics."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING

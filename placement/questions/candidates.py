@@ -1,4 +1,4 @@
-"""Finding the candidates that a question asks for. Nothing here needs the database."""
+"""Finding the candidates for a request. Nothing here needs the database."""
 
 import itertools
 import random
@@ -78,7 +78,7 @@ def answer(
 def find(
     snapshot: Snapshot, question: CandidateQuery, order: CandidateOrder
 ) -> list[Candidate]:
-    """Return as many candidates as the question asks for, in the given order.
+    """Return candidates for a request, up to its limit, in the given order.
 
     :raises SearchExhausted: nothing was found, but not everything was searched
     """

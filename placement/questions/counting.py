@@ -39,7 +39,7 @@ class Effort:
         self.is_cut = False
 
     def is_spent(self) -> bool:
-        """Return whether nothing is left for something that there still is to do."""
+        """Return whether the effort is used up although there is work left."""
         spent = self._deadline.has_come() or self.budget.is_used_up
         self.is_cut |= spent
         return spent

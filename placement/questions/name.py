@@ -95,7 +95,7 @@ def refuse(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
 def refuse_unknown(names: Iterable[str], known: Iterable[str], complaint: str) -> None:
     """Refuse names that are not known, and suggest the nearest one that is.
 
-    :param complaint: what to say of a name
+    :param complaint: the message about a name
     :raises BadRequest: about the first of them, with the nearest that is known
     """
     unknown = set(names).difference(known)
@@ -104,7 +104,7 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], complaint: str) -
 
 
 def complain(unknown: str, known: Iterable[str], complaint: str) -> str:
-    """Return what to say of a name that is not known, with the nearest that is."""
+    """Return the message about a name that is not known, with the nearest that is."""
     # All names are in capitals.
     nearest = difflib.get_close_matches(unknown.upper(), known, n=1)
     suggestion = f" Did you mean {nearest[0]}?" if nearest else ""

@@ -102,7 +102,7 @@ class QueryFormat:
 
 
 def parse(pairs: Pairs, query_format: QueryFormat) -> CandidateQuery:
-    """Return what a query asks for.
+    """Return the parsed query.
 
     :raises BadRequest: the query breaks a rule of the format
     """
@@ -324,7 +324,7 @@ _formats = itertools.accumulate(
 next(_formats)
 QUERY = ByVersion(dict(zip(CHANGES, map(_parser, _formats), strict=True)))
 
-# What is taken from the pick of each number, and which numbers serve each suffix.
+# The amounts taken from the pick of each number, and the numbers for each suffix.
 Amounts: TypeAlias = Sequence[tuple[int, Json]]
 Mappings: TypeAlias = Sequence[tuple[str, Sequence[int]]]
 

@@ -14,7 +14,7 @@ Q = TypeVar("Q")
 
 
 def by_version(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
-    """Return what parses the address: it gives the parser of queries in the body.
+    """Return the parser of the address: it gives the parser of queries in the body.
 
     :param at: returns that parser at a microversion
     """
@@ -34,7 +34,7 @@ def _choose(pairs: Pairs, parser: Any) -> Any:
 
 
 def parse(parser: Callable[[Pairs], Q], query: str) -> Q:
-    """Return what a query in a body says.
+    """Return the parsed value of a query in a body.
 
     :raises BadRequest: the query is wrong
     """

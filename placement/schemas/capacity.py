@@ -22,7 +22,7 @@ OWN = Own(
 
 
 def parse(pairs: Pairs, candidates: Candidates) -> CapacityQuery:
-    """Return what is to be counted.
+    """Return the parsed query.
 
     :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """

@@ -32,7 +32,7 @@ from placement_foundation.http.schema import (
 from placement_foundation.http.version import Version
 
 COMPLAINT = "JSON does not validate: "
-# What belongs to a provider, and can be the same for many.
+# The parts of a provider that can be the same for many.
 KINDS = ("inventories", "traits", "aggregates")
 # Databases may neglect case, so an owner has none.
 OWNER = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$", "maxLength": 64}
@@ -342,7 +342,7 @@ def _render_remembered(each: Remembered) -> Json:
 
 @query_string.parser(some_of(owner=OWNER))
 def parse_owner(pairs: Pairs) -> str | None:
-    """Return whose names to list.
+    """Return the owner whose names to list, None for all.
 
     :raises BadRequest: a parameter is unknown or malformed
     """

@@ -43,7 +43,7 @@ OWN = Own(
 
 
 def parse(pairs: Pairs, candidates: Candidates) -> ExplanationQuery:
-    """Return what is to be explained.
+    """Return the parsed query.
 
     :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """

@@ -148,7 +148,7 @@ BY_DEFAULT = frozenset(FIELDS) - {"allocations", "consumers", "consumer_count"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FleetQuery:
-    """Which providers a query asks for, and which of their fields."""
+    """The providers that a query selects, and which of their fields."""
 
     filters: ProviderFilters
     fields: frozenset[str]
@@ -186,7 +186,7 @@ class Fleet:
 
 
 def parse(pairs: Pairs) -> FleetQuery:
-    """Return what a query asks for.
+    """Return the parsed query.
 
     :raises BadRequest: a filter is malformed, or a field or parameter is unknown
     """
@@ -273,7 +273,7 @@ def _render_members(fleet: Fleet) -> Iterator[Json]:
 def _once(
     part: Property, key_of: Callable[[Member], Hashable]
 ) -> Callable[[Member], Json]:
-    """Return what renders a value the first time, and afterwards its number."""
+    """Return a renderer of a value the first time, and of its number afterwards."""
     numbers: dict[Hashable, int] = {}
 
     def render(member: Member) -> Json:

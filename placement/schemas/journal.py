@@ -74,7 +74,7 @@ PAST = some_of("at", consumer=TEXT, provider=_UUID, at=_TIME)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FeedQuery:
-    """What a reader of the feed asks for; it waits for some seconds."""
+    """A request for the feed, and how many seconds it waits."""
 
     since: Since
     filters: EntryFilters
@@ -84,7 +84,7 @@ class FeedQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """What a reader of history asks for."""
+    """A request for history."""
 
     marker: Cursor | None
     filters: EntryFilters
@@ -93,7 +93,7 @@ class HistoryQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PastQuery:
-    """Of which consumer or provider the allocations are asked for; one is empty."""
+    """The consumer or provider whose past allocations are requested; one is empty."""
 
     consumer: str
     provider: str
@@ -109,7 +109,7 @@ class PastQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Past:
-    """What consumers used at the moment that was asked for."""
+    """The allocations of consumers at the requested moment."""
 
     query: PastQuery
     allocations: Mapping[str, Amounts]
@@ -117,7 +117,7 @@ class Past:
 
 @query_string.parser(FEED)
 def parse_feed(pairs: Pairs) -> FeedQuery:
-    """Return what a reader of the feed asks for.
+    """Return the parsed request for the feed.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
@@ -140,7 +140,7 @@ def _parse_since(text: str) -> Since:
 
 @query_string.parser(HISTORY)
 def parse_history(pairs: Pairs) -> HistoryQuery:
-    """Return what a reader of history asks for.
+    """Return the parsed request for history.
 
     :raises BadRequest: a parameter is unknown or malformed
     """
@@ -161,7 +161,7 @@ def parse_history(pairs: Pairs) -> HistoryQuery:
 
 @query_string.parser(PAST)
 def parse_past(pairs: Pairs) -> PastQuery:
-    """Return whose allocations, and of which moment, are asked for.
+    """Return the parsed request for past allocations.
 
     :raises BadRequest: a parameter is unknown or malformed
     """

@@ -54,7 +54,7 @@ class LeasePage:
 
 @query_string.parser(QUERY)
 def parse(pairs: Pairs) -> LeaseQuery:
-    """Return what a query asks for.
+    """Return the parsed query.
 
     :raises BadRequest: a parameter is unknown, or its value is malformed
     """

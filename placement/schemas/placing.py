@@ -112,7 +112,7 @@ QUERY = body_query.by_version(allocation_candidate.QUERY.at)
 
 
 def parse(body: Json, candidates: Candidates) -> Order:
-    """Return what a body asks for.
+    """Return the parsed request.
 
     :raises BadRequest: the query is wrong, or members contradict each other
     """
@@ -201,7 +201,7 @@ def _describe(version: Version) -> Json:
 
 @described(_describe)
 def render(value: Placements, view: View) -> Json:
-    """Render what became of a request."""
+    """Render the result of a request."""
     return {
         "placements": [_render(each) for each in value.placements],
         "unplaced": list(value.unplaced),

@@ -12,7 +12,7 @@ from placement_foundation.http.version import ByVersion
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grammar:
-    """What parameters may say at a microversion beyond the first form of each."""
+    """The syntax of parameters at a microversion beyond the first form of each."""
 
     forbidden_traits: bool = False
     any_of_traits: bool = False
@@ -55,7 +55,7 @@ def unexpected(name: str, expected: str, got: object) -> errors.BadRequest:
 
 
 def parse_resources(value: str) -> dict[str, int]:
-    """Return the amounts that ``resources`` asks for, by name of resource class.
+    """Return the amounts in ``resources``, by name of resource class.
 
     :raises BadRequest: the value is not of the form CLASS:AMOUNT,CLASS:AMOUNT
     """
@@ -102,7 +102,7 @@ def _parse_integer(text: str) -> int | None:
 
 
 def parse_required(values: Sequence[str], grammar: Grammar) -> Traits:
-    """Return the traits that the values of ``required`` ask for.
+    """Return the traits in the values of ``required``.
 
     Before the parameter could be repeated, only the last value counted.
 
@@ -158,7 +158,7 @@ def _parse_any_of_traits(value: str, grammar: Grammar) -> Traits:
 def parse_member_of(
     values: Sequence[str], grammar: Grammar, name: str = "member_of"
 ) -> Aggregates:
-    """Return the aggregates that the values of ``member_of`` ask for.
+    """Return the aggregates in the values of ``member_of``.
 
     :param name: of the parameter, suffix included
     :raises BadRequest: a value is malformed, or too new for the microversion

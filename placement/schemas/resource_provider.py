@@ -74,7 +74,7 @@ def parse_uuid(body: Json) -> str:
 
 
 def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> ProviderFilters:
-    """Return which providers a query string asks for.
+    """Return the filters in a query string.
 
     :raises BadRequest: a parameter is unknown or malformed
     """

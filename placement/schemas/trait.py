@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
 
 @query_string.parser(some_of(name=TEXT, associated=TEXT))
 def parse_filters(pairs: Pairs) -> TraitFilters:
-    """Return which traits a query string asks for.
+    """Return the filters in a query string.
 
     :raises BadRequest: a parameter is unknown or malformed
     """

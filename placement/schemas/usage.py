@@ -33,10 +33,10 @@ LIST_V1_38 = extend(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """Whose usages a query asks for.
+    """The owner and the type of the consumers whose usages are requested.
 
     ``consumer_type`` is a type, ``unknown`` for consumers without one, or ``all`` for
-    the sum over every consumer. None asks for each type.
+    the sum over every consumer. None stands for each type by itself.
     """
 
     project_id: str

@@ -82,7 +82,7 @@ PARSERS: Mapping[str, ByVersion[Parser]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, and the changed cloud that it is asked about."""
+    """A question, and the changes to the cloud that it is about."""
 
     ask: str
     question: Any
@@ -140,7 +140,7 @@ def _describe(version: Version) -> Json:
 
 @described(_describe)
 def render(value: Candidates | Explanation | Capacity, view: View) -> Json:
-    """Render an answer in the newest shape of the operation that was asked about."""
+    """Render an answer in the newest shape of the operation that gives it."""
     newest = dataclasses.replace(view, version=MAXIMUM)
     match value:
         case Candidates():

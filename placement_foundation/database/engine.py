@@ -52,8 +52,8 @@ BEGINNINGS = {
     WRITE: ("READ COMMITTED", False),
     FETCH: ("AUTOCOMMIT", False),
 }
-# How long after its last use a connection is trusted without asking the server, in
-# seconds. Should it be lost nevertheless, the transaction begins again.
+# How long after its last use a connection is trusted without a ping, in seconds. If
+# the connection is lost after all, the transaction begins again.
 TRUSTED = 1.0
 # The option of a connection that has this statement.
 PREAMBLE_KEY = "placement_preamble"
@@ -67,7 +67,7 @@ def connect(settings: DatabaseSettings) -> sa.Engine:
 
     For a server, wait until it accepts a connection, for as many attempts as set.
     """
-    # oslo.db logs a traceback for every error it does not know. All of them are raised
+    # oslo.db logs a traceback for every unknown error. All of them are raised
     # as well, and logged where they are handled.
     logging.getLogger("oslo_db.sqlalchemy.exc_filters").setLevel(logging.CRITICAL)
     url = sa.engine.make_url(settings.connection)
@@ -101,8 +101,8 @@ def _server_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         max_pool_size=settings.max_pool_size,
         max_overflow=settings.max_overflow,
         pool_timeout=settings.pool_timeout,
-        # With drivers that oslo.db does not know, it mistakes a refused connection for
-        # another kind of error.
+        # With drivers that it does not support, oslo.db mistakes a refused connection
+        # for another kind of error.
         max_retries=0,
         thread_checkin=False,
     )
@@ -135,7 +135,7 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
             statement = (
                 f"SET lock_timeout = '{settings.lock_timeout}s';"
                 f"SET statement_timeout = '{settings.statement_timeout}s';"
-                # What is streamed is read to the end: the first rows need not be quick.
+                # A stream is read to the end: its first rows need not be quick.
                 "SET cursor_tuple_fraction = 1"
             )
         else:
@@ -159,9 +159,9 @@ def _limit_sessions(engine: sa.Engine, settings: DatabaseSettings) -> None:
 
 
 def _ping_only_idle(engine: sa.Engine) -> None:
-    """Ask the server only about connections that were idle, before they are used.
+    """Ping the server before a transaction only if the connection was idle.
 
-    Asking takes as long as any other statement, and would precede each transaction.
+    A ping takes as long as any other statement, and would precede each transaction.
     """
     ping = engine.dialect.do_ping
     returned: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
@@ -260,7 +260,7 @@ def require_file(url: sa.URL) -> None:
 
 
 class _Embedded(sqlite3.Connection):
-    """A connection to the embedded database that knows its open cursors.
+    """A connection to the embedded database, with a list of its open cursors.
 
     A statement that is not read to the end keeps its snapshot, even past the end of the
     transaction: later ones on the same connection would read what was there before.
@@ -317,7 +317,7 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         connection.close_cursors()
 
     exc_filters.register_engine(engine)
-    # Of what the engine of oslo.db has besides, this is for any database.
+    # The other parts of oslo.db's engine that apply to every database.
     engines._setup_logging(settings.connection_debug)
     if settings.connection_trace:
         engines._add_trace_comments(engine)
@@ -333,7 +333,7 @@ def listen(engine: sa.Engine) -> None:
 def open_transaction(engine: sa.Engine, kind: str, **notes: Any) -> sa.Connection:
     """Return a connection of a reader or a writer, which the caller has to close.
 
-    :param notes: what its execution options say besides
+    :param notes: further execution options
     """
     name = engine.dialect.name.replace("mariadb", "mysql")
     if name == "postgresql":
@@ -354,7 +354,7 @@ def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None
 
     :raises sqlalchemy.exc.SQLAlchemyError: no attempt succeeded, or none ever can
     :raises oslo_db.exception.DBError: the same
-    :raises ValueError: the driver does not know a parameter of the URL
+    :raises ValueError: the driver does not accept a parameter of the URL
     """
     for attempt in itertools.count(1):
         try:

@@ -33,7 +33,7 @@ class MigrationError(Exception):
     """A database cannot be migrated as it is. The message is for the operator."""
 
 
-# What may keep tables from being migrated that a service can do without.
+# Errors that may keep optional tables from being migrated.
 BESIDE_THE_POINT = (
     sa.exc.SQLAlchemyError,
     db_exc.DBError,
@@ -45,31 +45,30 @@ BESIDE_THE_POINT = (
 _alembic_lock = threading.Lock()
 
 
-# Returns the rows that a table cannot be without and does not have.
+# Returns the rows that a table needs and lacks.
 ListMissing: TypeAlias = Callable[[sa.Connection], Sequence[Mapping[str, Any]]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Content:
-    """What the newest revision of a history consists of: tables, and rows in them.
+    """The tables of the newest revision of a history, and the rows in them.
 
-    With it, whatever is lost can be made again: a table that an operator dropped, or
-    rows that are missing because a database commits each statement of a migration by
-    itself.
+    Lost parts can be made again from it: a table that an operator dropped, or rows that
+    are missing because a database commits each statement of a migration by itself.
     """
 
     tables: sa.MetaData
     rows: Mapping[sa.Table, ListMissing]
 
     def is_complete(self, connection: sa.Connection) -> bool:
-        """Return whether a database has all of it."""
+        """Return whether a database has all of these tables and rows."""
         found = set(sa.inspect(connection).get_table_names())
         return found.issuperset(self.tables.tables) and not any(
             list_missing(connection) for list_missing in self.rows.values()
         )
 
     def complete(self, connection: sa.Connection) -> None:
-        """Create what a database does not have of it."""
+        """Create the tables and rows that a database lacks."""
         self.tables.create_all(connection)
         for table, list_missing in self.rows.items():
             missing = list_missing(connection)
@@ -87,7 +86,7 @@ class History:
     :param head: the newest revision
     :param version_table: where a database records the revision that it has
     :param beside: the history of other tables, which are migrated together with these
-    :param content: what the newest revision consists of, if that can be made again
+    :param content: tables and rows of the newest revision, if it can be made again
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class History:
     ) -> None:
         """Migrate the schema to a revision, the newest if none is given.
 
-        A database that already has it, and lacks nothing of it, is not touched.
+        A database that has all of this revision is not touched.
         Processes and threads that start together take turns. A user who has no right
         to create the tables of the history beside this one gets a warning: with these
         tables alone, a database is as another service has left it.
@@ -204,7 +203,7 @@ class History:
             _exclusively(engine) as connection,
             self._alembic(connection) as (command, config),
         ):
-            # What was recorded before does not matter, even if it is unknown.
+            # The earlier record does not matter, even if it is unknown.
             command.stamp(config, revision, purge=True)
 
     def _is_at(self, database: Database, revision: str) -> bool:
@@ -235,11 +234,11 @@ class History:
     def _alembic(
         self, connection: sa.Connection, report: Progress = progress.SILENT
     ) -> "Iterator[tuple[ModuleType, Config]]":
-        """Yield alembic's commands, and what they work on.
+        """Yield alembic's commands, and their configuration.
 
         :raises MigrationError: alembic refuses
         """
-        # Services and commands that migrate nothing do not wait until it is loaded.
+        # Loaded late, so that services and commands without migrations need not wait.
         from alembic import command, util
         from alembic.config import Config
 

@@ -1,15 +1,15 @@
-"""Where a write comes from: the request, or the command, that makes it."""
+"""The origin of a write: the request or the command that makes it."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Origin:
-    """What makes a write, and for whom.
+    """The request or command that makes a write, and its caller.
 
     ``request`` is the method and the path, or the command with its arguments.
-    ``global_request_id`` is the id that the caller has given to its own request. What
-    is unknown is None.
+    ``global_request_id`` is the id that the caller has given to its own request.
+    Unknown fields are None.
     """
 
     request: str | None = None

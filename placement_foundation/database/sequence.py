@@ -1,7 +1,7 @@
 """Sequences of PostgreSQL, which draw the ids of rows.
 
-A row that is written with its id, as a copy writes it, is not noticed by the sequence:
-what it draws next may be taken. Other databases count on from the largest id.
+A sequence does not notice rows that are written with their ids, as a copy does: its
+next id may be taken. Other databases count on from the largest id.
 """
 
 from collections.abc import Iterable
@@ -38,13 +38,13 @@ _LAST = sa.text(
 def list_behind(
     connection: sa.Connection, tables: Iterable[sa.Table]
 ) -> list[sa.Table]:
-    """Return the tables for which ids would be drawn that are taken."""
+    """Return the tables whose sequences would draw ids that are taken."""
     behind = []
     for table, key in _counted(connection, tables):
         largest = connection.scalar(sa.select(sa.func.max(key)))
         last = connection.execute(_LAST, {"table": table.name, "key": key.name})
         for row in last:
-            # None was drawn yet, if there is no last value.
+            # A sequence without a last value has drawn none yet.
             if largest is not None and (row.last_value or 0) < largest:
                 behind.append(table)
     return behind
@@ -53,7 +53,7 @@ def list_behind(
 def _counted(
     connection: sa.Connection, tables: Iterable[sa.Table]
 ) -> Iterable[tuple[sa.Table, sa.Column[int]]]:
-    """Yield tables that have a sequence, and the column that it fills."""
+    """Yield tables with a sequence, each with the column that it fills."""
     if connection.dialect.name == "postgresql":
         for table in tables:
             [key, *others] = table.primary_key
@@ -62,7 +62,7 @@ def _counted(
 
 
 def table_behind(exc: Exception) -> str | None:
-    """Return the table for which an id was drawn that is taken, by the error."""
+    """Return the table whose sequence drew an id that is taken, by the error."""
     if not isinstance(exc, db_exc.DBDuplicateEntry):
         return None
     diagnosis = getattr(trouble.driver_error(exc), "diag", None)

@@ -16,7 +16,7 @@ def create_index(name: str, table: str, columns: Sequence[Any]) -> None:
 
 
 def create_table(connection: sa.Connection, table: sa.Table) -> None:
-    """Create a table with its indexes, or what an earlier attempt has not."""
+    """Create a table and its indexes, as far as earlier attempts have not."""
     table.create(connection, checkfirst=True)
     for index in table.indexes:
         index.create(connection, checkfirst=True)

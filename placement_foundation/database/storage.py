@@ -33,12 +33,12 @@ R = TypeVar("R")
 # Well below the number of parameters that any database takes in one statement.
 CHUNK = 5000
 
-# How long a request waits for others that hold what it needs, in seconds: no longer
-# than most clients wait for an answer.
+# How long a request waits for others that hold its rows, in seconds: no longer than
+# most clients wait for an answer.
 PATIENCE = 30
 # How many times a write is attempted.
 ATTEMPTS = 20
-# How long work on the whole database waits for others, in seconds.
+# How long work on the whole database waits for locks, in seconds.
 UNHURRIED = 3600
 # The option of a connection that says when the transaction began.
 BEGAN = "placement_began"
@@ -54,9 +54,9 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 
 def analyse(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
-    """Let a server count what is in tables that were just filled.
+    """Let a server gather statistics of tables that were just filled.
 
-    Until it has, which may take minutes, it may take any index for the right one.
+    Without them, which may take minutes to come, it may choose a wrong index.
     """
     dialect = connection.dialect
     keyword = {"postgresql": "ANALYZE", "sqlite": None}.get(
@@ -99,9 +99,9 @@ def insert_missing(
 def _unique_columns(
     model: type[orm.DeclarativeBase], row: Mapping[str, Any]
 ) -> list[str] | None:
-    """Return the columns that make a row one that exists; None if its id does, too.
+    """Return the columns by which a row counts as existing; None if its id counts, too.
 
-    An id that PostgreSQL draws although it is taken is a fault, and no such row.
+    If PostgreSQL draws an id that is taken, that is a fault, not an existing row.
     """
     table = cast(sa.Table, model.__table__)
     if any(column.key in row for column in table.primary_key):
@@ -119,8 +119,8 @@ def lock_rows(
 ) -> Sequence[Any]:
     """Return rows, locked until this transaction ends.
 
-    They are locked, and returned, in the order of their ids. Others may still add rows
-    that refer to them.
+    They are locked, and returned, in the order of their ids. Other transactions may
+    still add rows that refer to them.
 
     :param columns: the columns to read from each row once it is locked; a constant,
         since the query made of it is remembered
@@ -166,7 +166,7 @@ def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
 def began(connection: sa.Connection) -> float:
     """Return a moment before the transaction began, by ``time.monotonic``.
 
-    It sees everything that was committed until then.
+    The transaction sees everything that was committed until then.
     """
     moment: float = connection.get_execution_options()[BEGAN]
     return moment
@@ -176,7 +176,7 @@ class Database:
     """The database: runs a function of a connection in a transaction."""
 
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
-        # Otherwise the first queries do it, perhaps in two threads at once.
+        # Otherwise the first queries configure them, perhaps in two threads at once.
         orm.configure_mappers()
         engine.listen(connected)
         self.engine = connected
@@ -256,7 +256,7 @@ class Database:
         :raises ConcurrentUpdate: each attempt lost a race
         :raises BadRequest: the database cannot store a value
         :raises DatabaseUnavailable: the database cannot be reached, is read-only, or
-            others hold locks for too long
+            other transactions hold locks for too long
         """
         return self._retried(self._write_once, work, attempts=attempts)
 
@@ -317,14 +317,14 @@ class Database:
             raise _unavailable() from exc
 
     def _turn(self) -> contextlib.AbstractContextManager[object]:
-        """Return what waits until fewer transactions run than may run at once."""
+        """Return a context that waits for one of the limited number of turns."""
         return self._take(self._turns) if self._turns else contextlib.nullcontext()
 
     @contextlib.contextmanager
     def _take(self, turns: threading.BoundedSemaphore) -> Iterator[None]:
         """Take a turn.
 
-        :raises DatabaseUnavailable: none ended in time
+        :raises DatabaseUnavailable: no other turn ended in time
         """
         if not turns.acquire(timeout=self._settings.lock_timeout):
             raise errors.DatabaseUnavailable(
@@ -339,8 +339,8 @@ class Database:
         with self._transaction(engine.READ) as connection:
             result = work(connection)
             if self.engine.dialect.driver == "psycopg":
-                # After a rollback it forgets which statements the server has prepared,
-                # which would plan each of them again.
+                # After a rollback it drops its list of prepared statements, and the
+                # server would plan each of them again.
                 connection.commit()
             return result
 

@@ -38,7 +38,7 @@ TROUBLED_NUMBERS = {
     *(2000, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2026, 2055),
 }
 
-# What a node of a cluster may say of itself with any number.
+# A node of a cluster reports this with various numbers.
 CUT_OFF = "not connected to primary component"
 
 # There is no such table: PostgreSQL's undefined_table, and MySQL's code for it.
@@ -58,7 +58,7 @@ READ_ONLY_STATE = "25006"
 READ_ONLY_NUMBERS = {1290, 1792, 1836}
 
 # The user may not connect, or the database does not exist: waiting does not help.
-# PostgreSQL says so only in its message.
+# PostgreSQL reports it only in its message.
 REFUSED_NUMBERS = {1044, 1045, 1049, 1698}
 REFUSED_WORDS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
 
@@ -69,14 +69,14 @@ TROUBLED_RESULTS = {7, 8, 9, 10, 11, 13, 14, 15, 26}
 # What MySQL reports if a value is compared with a column that cannot hold its
 # characters: a table that another service made may be in latin1.
 FOREIGN_CHARACTERS = {1267, 1270, 1271}
-# What psycopg2 says of a string, without an error class of its own.
+# psycopg2's message about a string; it has no error class of its own.
 NUL = "cannot contain NUL"
 
 
 class LostRaceError(Exception):
     """Another transaction was faster, and this one has to begin again.
 
-    This is for our own checks; for what the database detects it has its own errors.
+    This is for our own checks only: the database has its own errors for its conflicts.
     """
 
 
@@ -84,8 +84,7 @@ def is_lost_race(exc: Exception) -> bool:
     """Return whether a transaction failed only because another one was faster."""
     if isinstance(exc, LostRaceError):
         return True
-    # What a row refers to is read first, so it can only be missing if it was deleted
-    # since.
+    # A referenced row is read first, so it can only be missing if it was deleted since.
     if isinstance(
         exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBReferenceError
     ):

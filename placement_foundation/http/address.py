@@ -1,7 +1,7 @@
-"""The address at which clients know the service, for links and ``Location``.
+"""The address at which clients reach the service, for links and ``Location``.
 
-It is made of what the caller or a proxy says. What cannot be part of a URL is left out
-or encoded, so that an address always is one.
+It is made of headers of the caller or a proxy. Parts that no URL can have are left out
+or encoded, so an address is always valid.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-# What a path has besides letters and digits without being encoded.
+# The characters of a path besides letters and digits that are not encoded.
 SAFE = "/~!$&'()*+,;=:@"
 # A name or an address, and maybe a port.
 HOST = re.compile(r"(?:[\w.~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d*)?", re.ASCII)
@@ -46,8 +46,8 @@ def prefix(environment: "WSGIEnvironment") -> str:
 def root(environment: "WSGIEnvironment") -> str:
     """Return the URL at which the service is mounted.
 
-    The name of the server stands for a host that cannot be one. Of several proxies, the
-    first one is what the client has talked to.
+    The name of the server replaces an invalid host. Of several proxies, the first one
+    received the request of the client.
     """
     scheme = _first(environment["wsgi.url_scheme"]).lower()
     scheme = scheme if scheme in DEFAULT_PORTS else "http"

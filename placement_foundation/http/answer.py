@@ -58,7 +58,7 @@ class Answer:
         if reply.unchanged:
             return self.tags.add(webob.Response(status=status), reply)
         body = b""
-        # Setting one after the other as attributes takes longer than all the rest.
+        # Setting each header as an attribute takes longer than all other steps.
         headers = []
         if operation.renderer_at(self._version):
             media_type, renderer = self._renderer()
@@ -109,7 +109,7 @@ class Answer:
         file.seek(0)
         wrapper = self._request.environ.get("wsgi.file_wrapper", FileWrapper)
         response.app_iter = wrapper(file, CHUNK)
-        # After the body, which would forget it.
+        # Set after the body, which would reset it.
         response.content_length = size
         return self.tags.add(response, reply)
 
@@ -117,7 +117,7 @@ class Answer:
         return 201 if reply.created else self._operation.status_at(self._version)
 
     def _renderer(self) -> tuple[str, Renderer]:
-        """Return the media type that the caller prefers, and what renders it."""
+        """Return the media type that the caller prefers, and its renderer."""
         operation = self._operation
         for media_type, renderer in operation.formats.items():
             if _prefers(self._request.accept, offers_of(operation), media_type):
@@ -163,7 +163,7 @@ def offers_of(operation: Operation) -> list[str]:
 
 
 def _link(request: webob.Request, following: Mapping[str, str]) -> str:
-    """Return the header that names the request for what follows."""
+    """Return the header that links to the next page."""
     asked = query_string.decode(request.query_string)
     kept = [(name, value) for name, value in asked if name not in following]
     query = urllib.parse.urlencode([*following.items(), *kept])

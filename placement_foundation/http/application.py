@@ -50,12 +50,12 @@ Table = Mapping[str, Mapping[str, Operation]]
 class Service:
     """What differs between services in the steps of a request.
 
-    ``negotiate`` returns the microversion that the headers of a request ask for, and
+    ``negotiate`` returns the microversion that the headers of a request name, and
     raises ``Malformed`` or ``NotSupported``; if a row has ``newest_by_default``, it
     takes that, and ``newest`` is the highest one. ``version_headers`` returns the
     headers of an answer at a microversion, or at None if none was agreed on. ``refuse``
     renders an error for the caller, at the same microversion. ``call`` is the class of
-    what its handlers get.
+    the calls that its handlers get.
     """
 
     name: str
@@ -70,10 +70,10 @@ class Service:
 
 
 class _Place(NamedTuple):
-    """What a path is for: the operations by method, and the parameters in it.
+    """The operations of a path, by method, and the parameters in it.
 
-    With ``newest``, a request that asks for no microversion gets the highest one, and
-    any gets its errors.
+    With ``newest``, a request that names no microversion gets the highest one, and the
+    errors of every request are those of the highest.
     """
 
     methods: Mapping[str, Operation]
@@ -84,7 +84,7 @@ class _Place(NamedTuple):
 class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
-    :param given: what its handlers get as the ``context`` of each call
+    :param given: the ``context`` of each call of its handlers
     :param most_heavy: how many heavy requests it may answer at a time: their threads
         compute without a pause, and share the interpreter with those of claims
     """
@@ -215,7 +215,7 @@ class Application:
     def _turn(self, asked: "_Asked") -> Iterator[None]:
         """Take a turn for a request that may take seconds.
 
-        :raises Busy: as many as may be are in progress
+        :raises Busy: too many of them are in progress
         """
         if not asked.is_heavy:
             yield
@@ -236,7 +236,7 @@ class Application:
         asked: "_Asked",
         answer: Answer,
     ) -> Call[Any, Any]:
-        """Return what the handler of a request gets.
+        """Return the call for the handler of a request.
 
         :raises BadRequest: the path is wrong
         """
@@ -286,8 +286,8 @@ class Application:
 class _Asked:
     """The query and the body of a request, parsed once, before any transaction.
 
-    ``fault`` is what is wrong with them. It is raised after the subject was found, or
-    at once if the path names none.
+    ``fault`` is the error in them. It is raised after the subject was found, or at once
+    if the path names none.
     """
 
     def __init__(
@@ -317,7 +317,7 @@ class _Asked:
 
     @property
     def is_heavy(self) -> bool:
-        """Whether it may take seconds to answer; to refuse it never does."""
+        """Whether the answer may take seconds; a refusal never does."""
         if self.fault:
             return False
         heavy = self._operation.heavy
@@ -325,7 +325,7 @@ class _Asked:
 
 
 def _origin(request: webob.Request, asking: RequestContext | None) -> Origin:
-    """Return what the journal says about a request that writes."""
+    """Return the origin of the writes of a request, for the journal."""
     line = f"{request.method} {_path(request)}"[:LONGEST_ORIGIN]
     if asking is None:
         return Origin(line, request.environ.get(context.REQUEST_ID))

@@ -1,7 +1,7 @@
-"""Entity tags: a caller that has an answer already does not get it once more.
+"""Entity tags: an answer that the caller already has is not sent again.
 
-A tag stands for everything that an answer depends on: what the handler says it is based
-on, and what was requested.
+A tag stands for everything that an answer depends on: the basis that the handler
+names, and the request.
 """
 
 import hashlib
@@ -14,9 +14,9 @@ from placement_foundation.http.operation import Reply
 from placement_foundation.http.version import Version
 
 TAG_BYTES = 16
-# What the form of an answer depends on.
+# The headers that decide the form of an answer.
 FORM = ("accept", "accept-encoding")
-# Only the caller may keep it, and must ask each time whether it is still right.
+# Only the caller may keep an answer, and must revalidate it each time.
 CACHING = "private, no-cache"
 
 

@@ -22,7 +22,7 @@ LOG = log.getLogger(__name__)
 
 LIVE = "/livez"
 READY = "/readyz"
-# How long a result is kept, however many requests ask for it, in seconds.
+# How long a result is kept, in seconds, whatever the number of requests.
 KEPT = 1
 # How long all checks may take together, in seconds.
 PATIENCE = 2
@@ -51,7 +51,7 @@ def pages(
 ) -> dict[str, "WSGIApplication"]:
     """Return the pages for probes, by path.
 
-    :param checks: without these the service cannot work; the first that fails is last
+    :param checks: the service cannot work without these; the first that fails is last
     :param lesser: checks that only warn: the service is ready even if they fail
     """
     words = dict.fromkeys([*checks, *lesser], UNKNOWN)

@@ -1,4 +1,4 @@
-"""The identity service: who a token belongs to, without waiting for it for long."""
+"""Validation of tokens by the identity service, with a limit on waiting for it."""
 
 import time
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# A quarter of the threads may ask about tokens at a time. Others wait for their turn
-# for as long as it answers in a moment, in seconds.
+# A quarter of the threads may validate tokens at a time. Others wait for their turn as
+# long as the identity service answers within this time, in seconds.
 PART = 4
 PATIENCE = 1.0
 MOST_REMEMBERED = 10_000
@@ -27,21 +27,21 @@ UNKNOWN = "This service is not configured to reach an identity service."
 
 
 class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
-    """Validates tokens, and lets some threads only wait for the identity service.
+    """Validates tokens; only some threads may wait for the identity service.
 
-    Tokens that are remembered need no such thread, so their owners are served even if
-    it hangs.
+    Cached tokens need no such thread, so their owners are served even if the identity
+    service hangs.
     """
 
     def __init__(self, application: "WSGIApplication", config: cfg.ConfigOpts) -> None:
         super().__init__(application, {"oslo_config_config": config})
         self._limit = ThreadLimit(PART, PATIENCE)
         self._lasts = config.keystone_authtoken.token_cache_time
-        # Until when tokens are remembered, by hash.
+        # When cached tokens expire, by hash.
         self._remembered: dict[int, float] = {}
 
     def fetch_token(self, token: str, **options: Any) -> Any:
-        """Return what a token says.
+        """Return the data of a token.
 
         :raises HTTPServiceUnavailable: the identity service does not answer
         """
@@ -52,8 +52,7 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
             with self._limit.turn(BUSY):
                 data = super().fetch_token(token, **options)
         except (errors.Busy, exceptions.ConnectTimeout) as exc:
-            # The library takes only other errors for an identity service that is not
-            # there.
+            # The library does not count these errors as a missing identity service.
             LOG.warning("a token cannot be validated: %s", exc)
             raise _unavailable() from exc
         except exceptions.AuthPluginException as exc:

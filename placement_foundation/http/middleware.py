@@ -45,7 +45,7 @@ class Surroundings:
 
     ``log_name`` is the name of the log that has a line for each request. ``is_open``
     returns whether a request may be anonymous. Where callers are not authenticated,
-    ``identify`` sets the headers that say who is asking, and returns whether the caller
+    ``identify`` sets the headers that name the caller, and returns whether the caller
     is known.
     """
 
@@ -142,7 +142,7 @@ def with_request_log(
         if REQUEST_ID.fullmatch(inbound):
             environment[context.GLOBAL_REQUEST_ID] = inbound
         context.begin(request_id, environment.get(context.GLOBAL_REQUEST_ID))
-        # A client that does not say what it wants gets our preferred media type.
+        # A request that accepts anything gets our preferred media type.
         if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
             environment["HTTP_ACCEPT"] = "application/json"
         is_logged = request_log.isEnabledFor(logging.INFO)
@@ -179,7 +179,7 @@ def with_request_log(
 def _facts(
     environment: "WSGIEnvironment", status: str, seconds: float
 ) -> dict[str, object]:
-    """Return what a line says, and more, as fields, for logs that keep fields."""
+    """Return the content of a line, and more, as fields, for structured logs."""
     asking = environment.get(context.ENVIRONMENT_KEY)
     return {
         "request_id": environment[context.REQUEST_ID],
@@ -210,8 +210,8 @@ def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:
 def with_keystone(
     application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
-    """Let the identity service say who is asking, unless anybody may ask."""
-    # What needs no identity service does not wait until its library is loaded.
+    """Let the identity service authenticate callers, except those of open requests."""
+    # Loaded late, so that programs without an identity service need not wait.
     from placement_foundation.http import identity
 
     authenticated = identity.authenticated(application, config)
@@ -228,7 +228,7 @@ def with_keystone(
 def with_noauth(
     application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
 ) -> "WSGIApplication":
-    """Believe what the headers say. For tests only."""
+    """Trust the headers of the caller. For tests only."""
 
     def believed(
         environment: "WSGIEnvironment", start_response: "StartResponse"
@@ -275,7 +275,7 @@ AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
 def with_context(
     application: "WSGIApplication", around: Surroundings
 ) -> "WSGIApplication":
-    """Create the context of a request, and refuse callers who are not known."""
+    """Create the context of a request, and refuse unknown callers."""
 
     def known(
         environment: "WSGIEnvironment", start_response: "StartResponse"

@@ -61,7 +61,7 @@ def metrics_page(
 def elsewhere(
     config: cfg.ConfigOpts, make_page: "Callable[[], WSGIApplication]"
 ) -> "Sequence[tuple[socket.socket, WSGIApplication]]":
-    """Return the socket at which anybody may read the metrics, if one is configured.
+    """Return the socket at which the metrics are public, if one is configured.
 
     :raises OSError: the address is taken, or does not belong to this machine
     """

@@ -1,4 +1,4 @@
-"""A row of the route table, what its handler gets, and what it answers."""
+"""A row of the route table, the call that its handler gets, and its reply."""
 
 import dataclasses
 import datetime
@@ -70,14 +70,14 @@ class Call(Generic[S, C]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers.
+    """The answer of a handler.
 
     ``location`` is a path of the API. ``modified`` is when the value last changed, in
     UTC. ``created`` says that an operation that finds or creates something created it:
     the status is then 201, whatever the row says.
 
-    ``following`` is what replaces parameters of the query in a request for what
-    follows, which the header ``Link`` names.
+    ``following`` has the parameters of the query that change in the request for the
+    next page, to which the header ``Link`` points.
 
     ``basis`` is all that the answer depends on, besides the request: as long as it is
     the same, the same request gets the same answer. It makes the ``ETag``; None means
@@ -152,7 +152,7 @@ class Operation:
     and the row's ``flags`` as keywords, and opens the transaction that it needs.
     ``absent`` is the error before that microversion.
 
-    ``policy`` is the rule that must let the caller in; None admits everybody.
+    ``policy`` is the rule that must let the caller in; None admits every caller.
     ``policy_project`` is the query parameter that names the project which the rule is
     about; None means the caller's own. ``owner`` returns the project that the subject
     belongs to: the rule must also let the caller in there.
@@ -170,14 +170,14 @@ class Operation:
     one, or 201 if the row ``may_create`` what it does not find and the handler did.
     ``reply`` renders the handler's value as JSON, and
     ``formats`` as other media types, as a sequence of documents for lines of JSON.
-    Since not all of them have a place for it, the header ``Link`` names what follows.
+    Since not all of them have a place for it, the header ``Link`` names the next page.
     ``dated`` is the microversion from which the reply carries ``Cache-Control`` and,
     when the handler knows it, ``Last-Modified``. A ``tagged`` operation gives a
-    ``basis`` with its replies, and heeds what the caller knows.
+    ``basis`` with its replies, and heeds the entity tags of the caller.
 
     ``deviation`` is where the API has always been irregular. ``newest_by_default`` is
     for operations that no client from before microversions uses: a request without one
-    gets the newest, and errors are those of the newest whichever it asks for.
+    gets the newest, and errors are those of the newest whichever it names.
 
     ``counted`` is the measure of the outcomes of requests that policy let in. A
     ``heavy`` operation may take seconds: few are answered at a time, and the next one
@@ -207,7 +207,7 @@ class Operation:
     heavy: bool | Callable[[Any, Json], bool] = False
 
     def renderer_at(self, version: Version) -> Renderer | None:
-        """Return what renders the reply at a microversion; None if there is none."""
+        """Return the renderer of the reply at a microversion; None if there is none."""
         return self.reply.at(version) if self.reply else None
 
     def status_at(self, version: Version) -> int:

@@ -1,4 +1,4 @@
-"""Who may do what: the rules of a service, its defaults and operators' overrides."""
+"""Policy: the rules of a service, their defaults, and operators' overrides."""
 
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ PROJECT_SCOPE = ["project"]
 
 # How the checks that are always and never true are written.
 ALWAYS_OR_NEVER = ("@", "!")
-# How many answers are remembered: one for each rule and set of roles that asks.
+# How many decisions are cached: one for each rule and set of roles.
 MOST_REMEMBERED = 2_000
 
 
@@ -119,7 +119,7 @@ class Enforcer:
 
     def _load_again(self) -> None:
         self._watched = _list_paths(self._config)
-        # What changes while the files are read is seen by the next request.
+        # The next request sees changes made while the files are read.
         self._seen = _look(self._watched)
         try:
             self._loaded = Rules(load(self._config, self._rules))
@@ -131,7 +131,7 @@ class Enforcer:
 
 
 def _list_paths(config: cfg.ConfigOpts) -> list[str]:
-    """Return where policy files and directories are, or would be found if new."""
+    """Return the paths at which policy files and directories are or may appear."""
     directories = [
         *config.config_dirs,
         *map(os.path.dirname, config.config_file),
@@ -148,9 +148,9 @@ def _list_paths(config: cfg.ConfigOpts) -> list[str]:
 
 
 def _look(paths: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return what tells the versions of the files apart that exist of some."""
+    """Return a stamp of each path that exists, which differs by version."""
     seen = []
-    # Each request looks at all, and to ask for the status of none takes twice as long.
+    # This runs for each request, and stat of a missing file takes twice as long.
     for path in paths:
         if os.access(path, os.F_OK):
             with contextlib.suppress(OSError):
@@ -258,7 +258,7 @@ def authorize(
 def _log_refusal(
     rule: str, target: Mapping[str, str | None], context: RequestContext
 ) -> None:
-    """Log why a caller was refused: who it is, without the token."""
+    """Log a refusal, with the credentials of the caller except the token."""
     if LOG.isEnabledFor(logging.DEBUG):
         credentials = dict(context.to_policy_values())
         LOG.debug("policy refuses %s on %s to %s", rule, dict(target), credentials)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 LONGEST = 1024 * 1024
 COMPLAINT = "Invalid query string parameters: "
 # How many query strings are remembered, and how many characters these have at most.
-# What a query means takes up to a hundred bytes for each of its characters.
+# A parsed query takes up to a hundred bytes for each of its characters.
 MOST_REMEMBERED, LONGEST_REMEMBERED = 256, 500
 
 
@@ -39,7 +39,7 @@ FORMATS = jsonschema.FormatChecker(formats=())
 FORMATS.checks("uuid")(is_hyphenated_uuid)
 
 
-# Compared by identity, so that it can be part of a key of what is remembered.
+# Compared by identity, so that it can be part of a key of the cache.
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Parser(Generic[T]):
     """A parser of query strings, and the schema that it checks them against.
@@ -51,7 +51,7 @@ class Parser(Generic[T]):
     schema: Schema
 
     def __call__(self, pairs: Pairs) -> T:
-        """Return what the parameters mean.
+        """Return the value of the parameters.
 
         :raises BadRequest: they break the schema, or a rule that it cannot express
         """
@@ -59,12 +59,12 @@ class Parser(Generic[T]):
 
 
 def read(raw: str, parse: Callable[[Pairs], T]) -> T:
-    """Return what a query string means. What a ``Parser`` says of it is remembered.
+    """Return the parsed value of a query string. Values from a ``Parser`` are cached.
 
-    Callers ask the same again and again: a scheduler, about each flavor.
+    Callers repeat their queries: a scheduler sends the same ones for each flavor.
 
     :param raw: the string from WSGI, one character for each byte
-    :raises BadRequest: it means nothing
+    :raises BadRequest: it is not a valid query
     """
     if isinstance(parse, Parser) and len(raw) <= LONGEST_REMEMBERED:
         return cast(T, _remembered(raw, parse))
@@ -124,7 +124,7 @@ NOTHING = Schema({"type": "object", "additionalProperties": False})
 
 
 def refuse_all(pairs: Pairs) -> None:
-    """Check that there are no parameters, for operations that know none.
+    """Check that there are no parameters, for operations without any.
 
     :raises BadRequest: there are some
     """

@@ -18,7 +18,7 @@ Document: TypeAlias = Callable[
 ]
 
 
-# What messages for people quote of a request.
+# The parts of a request that messages for people quote.
 QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
 
 

@@ -1,4 +1,4 @@
-"""JSON in and out: checking documents, and what renderers need to know.
+"""JSON in and out: checking documents, and the context of renderers.
 
 A ``Schema`` checks a document; a ``View`` says for which request a renderer renders.
 """
@@ -53,9 +53,9 @@ FORMATS.checks("uuid")(is_uuid)
 
 
 class Schema:
-    """A JSON Schema, which must itself be right: for constants, a test sees to that.
+    """A JSON Schema, which must itself be valid: for constants, a test checks that.
 
-    ``document`` is what it was made of, for descriptions of the API.
+    ``document`` is its source, for descriptions of the API.
 
     :param formats: what the formats mean; those of a query differ from those of a body
     """
@@ -83,13 +83,13 @@ class Schema:
             if fault:
                 raise errors.BadRequest(f"{complaint}{_tell(fault)}")
         except RecursionError as exc:
-            # It could be read, but the message about it cannot be written.
+            # The document could be read, but the message about it cannot be written.
             raise errors.BadRequest(f"{complaint}nested too deeply") from exc
 
     def suits(self, document: Json) -> bool:
-        """Return whether a document is seen at once to break nothing.
+        """Return whether a quick check finds a document valid.
 
-        Most documents do, and then nobody wants to know more.
+        It does for most documents, and then no fault has to be described.
         """
         try:
             self._accept(document)
@@ -173,7 +173,7 @@ def parse_json(raw: bytes, schema: Schema) -> Json:
             json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as exc:
         raise errors.BadRequest(f"Malformed JSON: {exc}") from exc
-    # Faults are shown as they were sent; a valid document is returned as it is meant.
+    # Faults show numbers as they were sent; in a valid document, 1.0 becomes 1.
     schema.check(document, "JSON does not validate: ")
     return _load(text, _number)
 
@@ -269,7 +269,7 @@ def describe_fields(fields: Mapping[str, Field], version: Version) -> dict[str, 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class View:
-    """What a renderer needs to know: the microversion, and where the API is mounted.
+    """The context of a renderer: the microversion, and where the API is mounted.
 
     ``prefix`` is a path, for links that begin with one; ``base`` is a whole URL.
     """
@@ -285,7 +285,7 @@ class View:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Described(Generic[V]):
-    """A renderer that knows what its documents look like.
+    """A renderer, with a description of its documents.
 
     ``describe`` returns the schema that each document has at a microversion.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from placement_foundation import errors
 
-# For web servers that do not say how many threads they give to a process: the fewest
+# For web servers that do not announce the number of threads of a process: the fewest
 # with which one may wait.
 ASSUMED = 2
 
@@ -16,7 +16,7 @@ _own_count = 0
 
 
 def announce_threads(count: int) -> None:
-    """Record how many threads serve requests in this process: its server knows."""
+    """Record how many threads serve requests in this process, for its server."""
     global _own_count
     _own_count = count
 
@@ -67,7 +67,7 @@ class ThreadLimit:
     def turn(self, complaint: str) -> Iterator[None]:
         """Occupy a thread while the context is open.
 
-        :param complaint: what to say if no thread is left
+        :param complaint: the message if no thread is left
         :raises Busy: all of them are occupied
         """
         with self._changed:

@@ -1,4 +1,4 @@
-"""Microversions: which one a request asks for, and values that differ between them."""
+"""Microversions: their negotiation, and values that differ between them."""
 
 import bisect
 import functools
@@ -34,7 +34,7 @@ class Malformed(ValueError):
 
 
 class NotSupported(ValueError):
-    """The header asks for a microversion that this service does not have."""
+    """The header names a microversion that this service does not have."""
 
 
 def negotiate(
@@ -45,7 +45,7 @@ def negotiate(
     *,
     newest_by_default: bool = False,
 ) -> Version:
-    """Return the microversion that a request's headers ask for.
+    """Return the microversion that a request's headers name.
 
     :param service: the name that ``OpenStack-API-Version`` has for the service
     :param versions: the microversions of the service
@@ -83,7 +83,7 @@ def negotiate(
 def _find_text(
     sent: tuple[tuple[str, str], ...], service: str, legacy: tuple[str, ...]
 ) -> str | None:
-    """Return what some headers say of the version of a service, if anything."""
+    """Return the version of a service that some headers name, if any."""
     text: str | None = microversion_parse.get_version(dict(sent), service, list(legacy))
     return text
 

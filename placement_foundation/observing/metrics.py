@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# How long a process does not repeat that it cannot keep numbers, in seconds.
+# How long a process does not log again that it cannot keep numbers, in seconds.
 QUIET_SECONDS = 3600
 # prometheus_client reads it when it is imported, so import that only when needed.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-# What records an amount; others are added up.
+# The method that records an amount; other kinds are added up.
 VERBS = {Kind.HISTOGRAM: "observe", Kind.SIZE: "set"}
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Meter(telemetry.Observer):
-    """Keeps the numbers that it is given, as far as they belong to its service.
+    """Keeps the reported numbers that belong to its service.
 
     :param prefix: the beginning of the names of all metrics
     :param measures: those of the service, besides those of every service
@@ -127,7 +127,7 @@ def _remove(path: str, owner: int) -> None:
 
 
 def forget(pid: int) -> None:
-    """Remove what a process that has ended had open, or kept, from the numbers.
+    """Remove the gauges of a process that has ended from the numbers.
 
     Its counts remain.
     """
@@ -158,7 +158,7 @@ def watch_connections(engine: sa.Engine) -> None:
 def render(more: Iterable["Collector"] = ()) -> bytes:
     """Return all metrics as Prometheus reads them.
 
-    :param more: collectors of metrics that are computed when asked for
+    :param more: collectors of metrics that are computed for each page
     """
     import prometheus_client
     from prometheus_client.multiprocess import MultiProcessCollector

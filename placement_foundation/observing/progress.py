@@ -1,7 +1,7 @@
 """Progress of long work: a bar on a terminal, and nothing elsewhere.
 
-It goes to standard error. Code that does the work gets a ``Progress``, and need not
-know who looks.
+It goes to standard error. Code that does the work gets a ``Progress``, whether or not
+that is shown.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What long work reports to."""
+    """A receiver of reports of long work."""
 
     def begin(self, what: str, total: int | None = None) -> None:
         """Begin another part of the work.
@@ -27,7 +27,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress that nobody looks at."""
+    """Progress that is not shown."""
 
     def begin(self, what: str, total: int | None = None) -> None:
         """Begin another part of the work."""
@@ -41,7 +41,7 @@ SILENT = Silent()
 
 @contextlib.contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Progress]:
-    """Show the progress of what is done while the context is open.
+    """Show the progress of work while the context is open.
 
     :param stream: where to show it, standard error by default
     """
@@ -61,7 +61,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
         progress.TimeRemainingColumn(),
         console=Console(file=stream),
         transient=True,
-        # What the command prints would otherwise follow the bar to its stream.
+        # Otherwise the output of the command would follow the bar to its stream.
         redirect_stdout=sys.stdout.isatty(),
         redirect_stderr=sys.stderr.isatty(),
     )

@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """A value that is computed when it is asked for, and then kept for a while.
+    """A value that is computed on demand, and then kept for a while.
 
-    However many threads ask, one computes it, and none waits for it beyond a limit.
+    One thread computes it for all callers, and none waits for it beyond a limit.
 
     :param find_out: returns the current value; it must not raise
     :param lasts: how long the value is kept, in seconds

@@ -183,7 +183,7 @@ def operation() -> str:
 
 
 def method_of(environment: "WSGIEnvironment") -> str:
-    """Return the method of a request, or ``other`` if HTTP does not know it."""
+    """Return the method of a request, or ``other`` if HTTP does not define it."""
     method: str = environment["REQUEST_METHOD"]
     return method if method in METHODS else OTHER
 
@@ -218,7 +218,7 @@ def _step(name: str) -> Iterator[None]:
     except Exception:
         _record_step(name, began)
         raise
-    # What something else interrupts begins again, or the process ends.
+    # After any other interruption the step begins again, or the process ends.
     _record_step(name, began)
 
 

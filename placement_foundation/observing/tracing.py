@@ -1,6 +1,6 @@
 """Traces: what a request spent its time on, for OpenTelemetry.
 
-The environment variables of OpenTelemetry switch traces on and say where to send them.
+The environment variables of OpenTelemetry switch traces on and name their receiver.
 Without these, nothing of OpenTelemetry is imported.
 """
 
@@ -24,7 +24,7 @@ LOG = log.getLogger(__name__)
 
 SERVICE = "placement"
 EXPORTERS = "OTEL_TRACES_EXPORTER"
-# Any of these variables says that traces are wanted.
+# Any of these variables switches traces on.
 WANTED = (
     EXPORTERS,
     "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -93,7 +93,7 @@ def _headers(environment: "WSGIEnvironment") -> dict[str, str]:
 
 
 def switch_on(environment: Mapping[str, str] = os.environ) -> None:
-    """Begin to trace, if the environment says so.
+    """Begin to trace, if the environment switches traces on.
 
     If a package for it is not installed, the service serves without traces.
     """
@@ -107,7 +107,7 @@ def switch_on(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Return whether the environment asks for traces."""
+    """Return whether the environment switches traces on."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     if environment.get(EXPORTERS, "").strip().lower() == "none":

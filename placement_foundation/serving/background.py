@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 
-# Its own, since nothing else should notice that numbers were drawn beside it.
+# A generator of its own, so that its draws do not disturb other sequences of numbers.
 _chance = random.Random()
-# Processes that are forked would all draw the same ones.
+# Otherwise all forked processes would draw the same numbers.
 os.register_at_fork(after_in_child=_chance.seed)
 
 
 class Chore(NamedTuple):
     """Something to do every so many seconds, more or less.
 
-    Every process does it, so it has to find out by itself whether it is its turn.
+    Every process does it, so the work has to find out whether it is this one's turn.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Chores:
         return self._application(environment, start_response)
 
     def renew(self) -> None:
-        """Forget what only the parent of this process knows."""
+        """Forget the state of the parent of this process."""
         self._starting = threading.Lock()
 
     def start(self) -> None:
@@ -90,7 +90,7 @@ def _begin_after_forks(chores: "weakref.ref[Chores]") -> None:
 
 
 def _repeat(chore: Chore, ended: threading.Event) -> None:
-    """Do a chore until the end. What fails is logged once, until it works again."""
+    """Do a chore until the end. A failure is logged once, until the next success."""
     has_failed = False
     # Processes that began together should not stay in step.
     while not ended.wait(chore.every * _chance.uniform(0.5, 1.5)):

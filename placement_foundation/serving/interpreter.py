@@ -29,7 +29,7 @@ def settle() -> None:
 
 
 def freeze() -> None:
-    """Let the garbage collector examine nothing any more of all that exists now.
+    """Exempt all existing objects from the garbage collector.
 
     Before a server forks, this keeps its processes from touching, and so copying, the
     memory that they share.

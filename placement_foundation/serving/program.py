@@ -257,9 +257,9 @@ def _connection(program: Program, config: cfg.ConfigOpts) -> str:
 
 
 def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
-    """Refuse to expose a service that believes every caller to other machines.
+    """Refuse to let other machines reach a service that trusts every caller.
 
-    :raises Unusable: others could reach it, and the operator did not ask for that
+    :raises Unusable: others could reach it, and ``--insecure`` is not given
     """
     open_to_all = config.api.auth_strategy == "noauth2"
     if open_to_all and not address.is_loopback(asked.host) and not asked.insecure:

@@ -25,7 +25,7 @@ class SideServer(socketserver.ThreadingMixIn, simple_server.WSGIServer):
 
 
 class Handler(simple_server.WSGIRequestHandler):
-    """A connection to it."""
+    """A connection to a ``SideServer``."""
 
     timeout = PATIENCE
 
@@ -40,7 +40,7 @@ def serve(bound: socket.socket, application: "WSGIApplication") -> SideServer:
     server.socket.close()
     server.socket = bound
     server.server_address = address
-    # Without asking a name server what this machine is called.
+    # Without a look-up of the name of this machine.
     server.server_name, server.server_port = address[:2]
     server.setup_environ()
     server.server_activate()

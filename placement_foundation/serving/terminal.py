@@ -1,4 +1,4 @@
-"""What a terminal shows of names, which may have any characters, and a person there."""
+"""Names as a terminal can show them, and questions to the person at it."""
 
 import sys
 
@@ -13,7 +13,7 @@ def visible(text: str) -> str:
 
 def agrees(question: str) -> bool:
     """Ask a person; what is printed to a pipe is not mixed with the question."""
-    # What the question is about comes first.
+    # Show the output that the question is about first.
     sys.stdout.flush()
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

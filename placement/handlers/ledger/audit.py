@@ -1,4 +1,4 @@
-"""Audits: what was found when claims were compared with what lives."""
+"""Audits: the results of comparing claims with live consumers."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ def explain(call: Call[None]) -> Reply:
 
 
 def _load(call: Call[None], connection: Connection) -> Callable[[], Reply]:
-    """Read what an explanation is about; return what makes it after the transaction."""
+    """Read the data; return the function that explains after the transaction."""
     question: explanation.ExplanationQuery = call.query
     forest = call.forest_of(connection)
     answer = explanation.prepare(

@@ -24,11 +24,11 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
         if kept
         else loading.load(connection, providers.part_of(question.filters))
     )
-    # Of the same snapshot as the providers: whatever it lacks comes after the cursor.
+    # From the same snapshot as the providers: later changes come after the cursor.
     cursor, seen = entries.load_cursor(connection, call.context.journal)
     place = str(cursor) if cursor else None
-    # Where nothing is kept, another service may change what is not recorded. A write
-    # that only increases a generation is in the change log, but not in the journal.
+    # Without a kept forest, changes by another service may go unrecorded. A write that
+    # only increases a generation is in the change log, but not in the journal.
     basis = f"{seen} {kept.position.heads.hex()}" if seen and kept else None
     if call.knows(basis):
         return call.store(Reply(basis=basis, unchanged=True))

@@ -53,7 +53,7 @@ def show_allocations(call: Call[None], connection: Connection) -> Reply:
 
 
 def _list_now(connection: Connection, query: wire.PastQuery) -> dict[str, Amounts]:
-    """Return what the consumers that are asked for use now."""
+    """Return the present amounts of the requested consumers."""
     if query.consumer:
         found = allocation.list_by_consumer(connection, query.consumer)
         return {

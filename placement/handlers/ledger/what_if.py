@@ -1,4 +1,4 @@
-"""What the answer to a question would be after a change of the cloud."""
+"""Answers to questions as they would be after a change of the cloud."""
 
 from collections.abc import Callable, Mapping
 
@@ -33,7 +33,7 @@ def answer(call: Call[None]) -> Reply:
 
 
 Imagine = Callable[[], Forest]
-# What answers after the transaction.
+# The function that answers after the transaction.
 Answer = Callable[[], Reply]
 
 

@@ -101,7 +101,7 @@ class _Eye:
         return self._number(
             (
                 tuple([each.meets(provider) for each in constraints]),
-                # What others take from it is not there any more.
+                # Amounts that others take from a sharing provider are gone.
                 self._exactly and provider.shares,
                 tuple(
                     [
@@ -124,7 +124,7 @@ class _Eye:
         return sight
 
     def _form(self, tree: Tree) -> int:
-        """Return a number for what is seen in a tree and where in it."""
+        """Return a number for the sights in a tree and their places in it."""
         below: dict[str | None, list[int]] = {}
         for provider in reversed(tree.members):
             constraints = self._constraints if provider.parent_uuid else self._of_root
@@ -138,6 +138,6 @@ def _see(inventory: InventoryUsage, amounts: list[int]) -> Sight:
     suits = tuple(inventory.suits(amount) for amount in amounts)
     if len(amounts) == 1:
         return suits, inventory.holds(amounts[0])
-    # Several groups may share it: the amount matters, up to the sum they ask for.
+    # Several groups may share it: the amount matters, up to the sum of theirs.
     total = sum(amounts)
     return suits, min(inventory.max_unit, total), max(-1, min(inventory.free, total))

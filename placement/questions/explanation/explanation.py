@@ -37,7 +37,7 @@ class ExplanationQuery:
 
     @property
     def classes(self) -> frozenset[str]:
-        """The resource classes that the request asks for."""
+        """The resource classes of the request."""
         return frozenset().union(*(group.resources for group in self.request.groups))
 
 
@@ -53,7 +53,7 @@ class Judged:
 class Explanation:
     """A report, with details of the hosts in it.
 
-    ``near`` and ``holders`` are None if they were not asked for.
+    ``near`` and ``holders`` are None if they were not requested.
     """
 
     report: Report
@@ -75,7 +75,7 @@ def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
     """Return an explanation of why hosts do not serve a request.
 
     :raises BadRequest: a trait or resource class does not exist
-    :raises NotFound: a host that is asked about does not exist
+    :raises NotFound: one of the hosts to explain does not exist
     """
     deadline = Deadline(question.wanted.seconds)
     everything = forest.everything
@@ -98,8 +98,8 @@ def prepare(
 ) -> Callable[[], Explanation]:
     """Return a function that returns the explanation, with holders if they are wanted.
 
-    Which inventories matter is only known once the explanation is there, and their
-    holders have to be of the same moment: then it is made here, not later.
+    Only the explanation shows which inventories matter, and their holders have to be of
+    the same moment: so for holders it is made here, not later.
 
     :param list_holders: reads those of some providers, given by UUID
     """

@@ -1,4 +1,4 @@
-"""Which providers of a host meet what is asked, and which comes closest to it."""
+"""Which providers of a host meet a constraint, and which comes closest to it."""
 
 import dataclasses
 from collections import Counter
@@ -90,7 +90,7 @@ def _verdict(
 def _closeness(
     constraint: Constraint, provider: Provider, met: Met
 ) -> tuple[bool, int, int]:
-    """Return how close a provider comes to what its group asks for.
+    """Return how close a provider comes to the constraints of a group.
 
     A provider without the class is never the closest to having an amount of it.
     """

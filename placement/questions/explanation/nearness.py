@@ -26,7 +26,7 @@ from placement.questions.explanation.finding import meeting_of
 from placement.questions.explanation.relaxation import Set, weight
 from placement.questions.explanation.survey import Deadline, Survey
 
-# Where several could be to blame, the earliest here is.
+# The first of these is to blame, if several could be.
 TO_BLAME = (
     SameSubtree,
     Isolate,
@@ -63,7 +63,7 @@ class Nearness:
         self._relaxations = asked.relaxations
         self._all = asked.relaxations.all
         self._missed: dict[Kind, Set] = {}
-        # A group that asks for nothing to be found is not served by anything.
+        # No provider serves a group that has nothing to be found.
         self._vain = [
             each.suffix
             for each in asked.relaxations.request.groups

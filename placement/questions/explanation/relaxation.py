@@ -114,7 +114,7 @@ def _relax(group: Group, kept: Sequence[Constraint]) -> Group:
         resources={
             name: amount for name, amount in group.resources.items() if name in asked
         },
-        # A group that asks for nothing to be found gains nothing from asking less.
+        # A group that has nothing to be found gains nothing from having less.
         relaxed=bool(group.resources or group.required or group.member_of),
         any_unit=asked - unit,
         no_room=asked - room,

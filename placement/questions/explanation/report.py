@@ -52,7 +52,7 @@ class QueryChange:
 class Report:
     """An explanation. It is not ``complete`` if the time ran out.
 
-    ``changes`` and ``near`` are None if they were not asked for.
+    ``changes`` and ``near`` are None if they were not requested.
     """
 
     serves: int
@@ -237,7 +237,7 @@ class _Reporter:
                     yield QueryChange(dropped, serves)
 
     def _offer(self, change: QueryChange, named: set[Target]) -> Offer | None:
-        """Return what to ask for instead of amounts that a change drops, if any.
+        """Return amounts to request instead of those that a change drops, if any.
 
         A class of which no amount will do is left out, and the others changed.
         """

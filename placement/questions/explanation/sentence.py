@@ -1,8 +1,8 @@
 """An explanation in words, for a reader who has little time.
 
 All sentences are here; the words for a constraint are its own. They name things and
-count hosts, are correct in the singular, too, and are true word for word: what is
-offered is what asking for it yields.
+count hosts, are correct in the singular, too, and are true word for word: a request for
+an offer yields just that.
 """
 
 from collections.abc import Sequence

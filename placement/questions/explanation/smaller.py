@@ -21,7 +21,7 @@ MOST_SUMS = 4096
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Smaller:
-    """An amount, and how many hosts serve if it is asked for."""
+    """An amount, and how many hosts serve if it is requested."""
 
     amount: int
     serves: int
@@ -29,7 +29,7 @@ class Smaller:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Swap:
-    """Another amount to ask for of a class of a group, instead of the one asked."""
+    """An amount of a class to request for a group, instead of the ``asked`` one."""
 
     suffix: str
     resource_class: str
@@ -123,7 +123,7 @@ def _hopes(
     others = (each.resources.get(name, 0) for each in groups if each.suffix != suffix)
     sums = _sums(others)
     if sums is None:
-        # What is not tried may be nearer than what is.
+        # An amount that is not tried may be nearer than those that are.
         asked.is_decided = False
         return {}
 
@@ -160,7 +160,7 @@ def _serving(
 
 
 def _with(request: Request, amounts: Amounts) -> Request:
-    """Return a request that asks for other amounts."""
+    """Return a request with other amounts."""
     groups = tuple(_group_with(group, amounts) for group in request.groups)
     return dataclasses.replace(request, groups=groups)
 

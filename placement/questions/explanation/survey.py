@@ -11,13 +11,12 @@ from placement.questions.explanation.alike import Kind, kinds_of
 from placement.questions.explanation.relaxation import Relaxations, Set
 from placement.search import engine
 
-# How long what must not be left out may take once the time of a report is up, in
-# seconds.
+# How long the indispensable parts of a report may take once its time is up, in seconds.
 GRACE = 1
 
 
 class Deadline:
-    """The time limit of a report: what would take longer is left out."""
+    """The time limit of a report: parts that would take longer are left out."""
 
     def __init__(
         self, seconds: float, clock: Callable[[], float] = time.monotonic
@@ -33,9 +32,9 @@ class Deadline:
         return self.is_missed
 
     def has_long_come(self) -> bool:
-        """Return whether even what must not be left out takes too long.
+        """Return whether even the indispensable parts take too long.
 
-        Its time begins when this is asked first: what came before may have been late.
+        Their time begins with the first call: the earlier parts may have been late.
         """
         now = self._clock()
         if self._grace_ends is None:
@@ -44,7 +43,7 @@ class Deadline:
 
 
 class Survey:
-    """Asks which hosts serve a request: one of each kind, and each question once.
+    """Determines which hosts serve a request, by one of each kind, once per question.
 
     ``is_decided`` says that no search was given up.
     """
@@ -65,8 +64,8 @@ class Survey:
     ) -> list[Kind]:
         """Return the kinds that serve the request with only some of its constraints.
 
-        :param among: the kinds to ask; None means all
-        :param about: only what this constraint is about is asked for: the root, or a
+        :param among: the kinds to examine; None means all
+        :param about: only the subject of this constraint is requested: the root, or a
             group
         """
         kinds = self.kinds if among is None else list(among)

@@ -38,7 +38,7 @@ class Chosen:
     """The choices for some consumers, fewer than wanted if there is no room for more.
 
     ``exact`` says that it is certain that no more could be placed. If it is not, and
-    the search was ``exhausted``, nobody has looked.
+    the search was ``exhausted``, its budget ran out before that was known.
     """
 
     choices: tuple[Choice, ...]
@@ -76,7 +76,7 @@ def choose(
     kept: Iterable[Choice] = (),
     rng: random.Random | None = None,
 ) -> Chosen:
-    """Choose candidates for consumers that all ask for the same.
+    """Choose candidates for consumers that all have the same request.
 
     :param kept: earlier choices for other consumers; those that no longer fit must have
         been removed. A spread counts them, so then they are of the same request
@@ -104,7 +104,7 @@ def choose(
 class Series:
     """Choices for several requests, each in what those before it leave.
 
-    What is needed to find hosts is prepared once for all that ask for the same.
+    The search for hosts is prepared once for all requests with the same wish.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ def _chosen(
 
 
 class _Asked:
-    """A wish and the forest in which it is to come true."""
+    """A wish, and the forest for it."""
 
     def __init__(
         self, forest: Forest, wish: Wish, limits: Limits, rng: random.Random
@@ -210,7 +210,7 @@ class _Asked:
         return Overlay(self._forest, self._wish.request, self._limits, within)
 
     def filling(self, here: Overlay, occupied: Occupied) -> Filling:
-        """Return what places consumers."""
+        """Return an object that places consumers."""
         return Filling(self._forest, self._wish, here, occupied, self._rng)
 
     def occupied(self, present: Present, kept: Iterable[Choice]) -> Occupied:

@@ -17,7 +17,7 @@ from placement.search.engine import Candidate
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """What one consumer gets: a candidate, and the host that it is on.
+    """The candidate for one consumer, and the host that it is on.
 
     ``mappings`` are the UUIDs of the providers that serve each group, by suffix. There
     is no score without preferences.
@@ -52,7 +52,7 @@ class _Offer:
 
 
 class Filling:
-    """Fills hosts with consumers that all ask for the same.
+    """Fills hosts with consumers that all have the same request.
 
     ``considered`` counts the hosts that were scored. ``certain`` says that no order of
     placements would have found room for more, ``exhausted`` that the budget of the

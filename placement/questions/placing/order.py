@@ -1,4 +1,4 @@
-"""A request for placements, and what became of it."""
+"""A request for placements, and its result."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from placement.questions.placing.query import Wish
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """A request for placements: for whom, and what each of them gets."""
+    """A request for placements: the consumers, and the wish of each of them."""
 
     wish: Wish
     consumers: tuple[str, ...]
@@ -42,7 +42,7 @@ class Placement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placements:
-    """What became of a request: placements in its order, and those without room."""
+    """The result of a request: placements in its order, and those without room."""
 
     placements: tuple[Placement, ...]
     unplaced: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a request for placements asks for."""
+"""The query of a request for placements."""
 
 import dataclasses
 import enum
@@ -49,7 +49,7 @@ class Preference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """What every consumer of a request gets, and how they lie to each other.
+    """The needs of every consumer of a request, and how consumers lie to each other.
 
     With ``prefer``, so many hosts are considered for each consumer; otherwise the first
     that fits is taken.
