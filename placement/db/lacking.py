@@ -1,4 +1,4 @@
-"""What a database lacks of the shared schema that this release needs."""
+"""The parts of the shared schema that this release needs and a database lacks."""
 
 import sqlalchemy as sa
 

@@ -231,12 +231,12 @@ FOREST_STAMPS = sa.Table(
 )
 
 # The journal. A transaction that writes puts its entries into the inbox, whose ids are
-# drawn before it commits; a reader files what is committed, and thereby numbers it.
+# drawn before it commits; filing assigns the next positions to committed rows.
 # ``BIGINT`` is not a key that SQLite counts up.
 _BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 _LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
-# The usual collations take upper and lower case for the same.
+# The usual collations ignore case.
 _EXACT = sa.String(255).with_variant(
     mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
 )
@@ -281,9 +281,9 @@ JOURNAL_STATE = sa.Table(
 )
 
 # When the allocations of a consumer end by themselves, unless they are confirmed: in
-# milliseconds since 1970, by the database's clock. Another service knows nothing of
-# leases, so a consumer may go without its lease. Then SQLite uses its id again: a lease
-# is one of the consumer that has both the id and the UUID.
+# milliseconds since 1970, by the database's clock. Another service may delete a
+# consumer without its lease, and SQLite may then use the id again: the consumer of a
+# lease has both its id and its UUID.
 LEASES = sa.Table(
     "consumer_leases",
     OWN,
@@ -298,7 +298,7 @@ IS_LEASED = (Consumer.id == LEASES.c.consumer_id) & (
     == sa.cast(LEASES.c.consumer_uuid, sa.String(36))
 )
 
-# What the owners of hardware declared of each provider the last time.
+# The latest declaration of each provider by each owner of hardware.
 DECLARATIONS = sa.Table(
     "declarations",
     OWN,
@@ -308,7 +308,7 @@ DECLARATIONS = sa.Table(
     sa.Index("declarations_owner_idx", "owner"),
 )
 
-# What operators and their programs say of the cloud, as JSON: see
+# Notes of operators and their programs on the cloud, as JSON: see
 # placement/objects/note.py.
 NOTES = sa.Table(
     "notes",

@@ -1,4 +1,4 @@
-"""Some trees, and an index of what is in them."""
+"""Some trees, and an index of their members."""
 
 import dataclasses
 import itertools
@@ -12,15 +12,15 @@ from placement.model.tree import Provider, Tree
 
 T = TypeVar("T")
 
-# What some member of a tree must meet, and the aggregates of the providers that help:
-# they meet it, and share with the trees that have such an aggregate.
+# A constraint on some member of a tree, and the aggregates of providers that meet it
+# and share with the trees that have such an aggregate.
 Need: TypeAlias = tuple[Constraint, frozenset[str]]
 
 # Less than the room of any provider.
 NO_ROOM = -1
-# For how many amounts a block remembers which trees have room for them.
+# How many amounts a block remembers, with the trees that have room for them.
 MOST_AMOUNTS = 64
-# Makes zeros and ones of their digits.
+# Translates the digits of zeros and ones to their values.
 _VALUES = bytes(digit == ord("1") for digit in range(256))
 
 
@@ -31,8 +31,7 @@ class Block:
     Sets of trees are bits by position. ``single`` are the trees with one provider.
     ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
     have the largest room of a member of each tree, by position, and ``most`` the
-    largest of these. ``sharing`` are the providers that
-    serve other trees as well.
+    largest of these. ``sharing`` are the providers that serve other trees as well.
     """
 
     roots: tuple[int, ...]
@@ -89,7 +88,7 @@ class Block:
         This is quick if only usages have changed.
         """
         replaced = list(self.trees)
-        # Of the classes in which a tree has another room now.
+        # By the classes in which a tree has another room now.
         rooms: dict[str, list[int]] = {}
         sharing, sums = False, _sums.get(self)
         for root_id, tree in trees.items():
@@ -122,7 +121,7 @@ class Block:
         return renewed
 
 
-# Known once blocks have been compared with the database, as long as they are kept.
+# The sums of blocks that were compared with the database, as long as blocks are kept.
 _sums: weakref.WeakKeyDictionary[Block, checksum.Sums] = weakref.WeakKeyDictionary()
 
 

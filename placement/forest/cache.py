@@ -23,14 +23,14 @@ from placement_foundation.serving import interpreter
 
 LOG = log.getLogger(__name__)
 
-# When the sums are compared again: so many seconds after the last comparison, and so
-# many times as long as the database took for it.
+# The pause between two comparisons of sums: so many seconds, and so many times as long
+# as the database took for the last one.
 CHECK_EVERY = 3
 REST = 50
 # How long a comparison may be overdue before a request makes it, in seconds: a server
 # may run no threads beside its requests.
 OVERDUE = 3
-# For how long the other threads leave a comparison to the one that has begun it, in
+# For how long other threads leave a comparison to the thread that has begun it, in
 # seconds.
 LONGEST_CHECK = 60
 # How often a thread looks whether a comparison is due, and how often it reads the
@@ -52,8 +52,8 @@ def load(
 
     Working with it needs no database, and should wait until the transaction has ended.
 
-    :param part: what the forest is about, and all that one that is read afresh has;
-        None means the whole cloud
+    :param part: the needed part, which is all that a forest read afresh has; None means
+        the whole cloud
     """
     current = cache.load(connection) if cache else None
     return current.forest if current else loading.load(connection, part)
@@ -95,10 +95,10 @@ class CachedForest:
 
     ``_difference`` is by how much the sums over the database exceed those over the
     forest if nothing is amiss: by rows that no answer depends on. ``_next_check`` is
-    when the sums are to be compared, and ``_has_complained`` whether the log says
-    already that rows are missing.
+    the time of the next comparison, and ``_has_complained`` whether the service has
+    logged that rows are missing.
 
-    :param journal: lacks what was changed without a record of it
+    :param journal: counts the changes that were not recorded
     :param clock: returns the time, in seconds
     """
 
@@ -124,7 +124,7 @@ class CachedForest:
 
     def load(self, connection: Connection) -> Checkpoint | None:
         """Return the forest as the transaction sees it; None if none is kept."""
-        # Taken before the transaction reads anything, so its snapshot is a later one.
+        # The transaction has read nothing yet, so its snapshot is later than this.
         base = self._current
         if self._distrusted_since is not None:
             return None
@@ -134,18 +134,18 @@ class CachedForest:
         return current
 
     def watch(self, database: Database) -> None:
-        """Compare sums with the database, if that is due: it is for a thread.
+        """Compare sums with the database if that is due, in a thread of its own.
 
-        :raises Exception: it failed; the next call tries again
+        :raises Exception: the comparison failed; the next call tries again
         """
         is_empty = self._current is None and self._distrusted_since is None
         if not is_empty and self._clock() >= self._next_check:
             database.look(self._watch)
 
     def read_again(self, database: Database) -> None:
-        """Read everything afresh, against changes that no sum shows: for a thread.
+        """Read the whole forest afresh, to find changes that no sum shows, in a thread.
 
-        :raises Exception: it failed
+        :raises Exception: the reading failed
         """
         if self.is_keeping:
             database.look(self._read_again)
@@ -179,7 +179,7 @@ class CachedForest:
 
         None means that changes are not recorded, and nothing is kept.
 
-        :param base: what was kept before the transaction read anything
+        :param base: the forest that was kept before the transaction read anything
         """
         if base is None:
             with self._loading:
@@ -194,12 +194,12 @@ class CachedForest:
             lists = change_log.load_differing(connection, base.position)
             self._complain(lists is None)
         if lists is None:
-            # Changes from now on are not recorded, so it would be wrong later.
+            # Changes from now on are not recorded, so the forest would be wrong later.
             self._replace(None)
             return None
         current = checkpoint.follow(connection, base, lists)
         with self._replacing:
-            # A transaction that began earlier must not take it back in time.
+            # A transaction that began earlier must not put an older forest back.
             if self._current is base and storage.began(connection) > base.made:
                 self._keep(current)
         return current
@@ -235,7 +235,7 @@ class CachedForest:
         """Return the forest if sums show no change that was not recorded, else None."""
         own = fingerprint.of_forest(current.forest)
         before = self._clock()
-        # Meanwhile other threads need not.
+        # Other threads leave the comparison to this one.
         self._next_check = before + LONGEST_CHECK
         stored = database_sum.load(connection)
         after = self._clock()
@@ -277,7 +277,7 @@ class CachedForest:
         LOG.info("no other service writes to this database: the forest is kept")
 
     def _count(self, found_by: str) -> None:
-        """Count that changes were not recorded, which the journal lacks as well."""
+        """Count changes that were not recorded; the journal lacks them as well."""
         telemetry.record(measure.FOREST_CORRECTIONS, found_by=found_by)
         if self._journal:
             self._journal.miss()

@@ -20,9 +20,9 @@ from placement_foundation.observing import telemetry
 class Checkpoint:
     """A forest, and the position in the change log up to which it has all changes.
 
-    ``origin`` is the same for all that come from one reading of the whole database:
-    what was derived from another one may lack changes that were not recorded. ``made``
-    is when it was made, by the clock of transactions.
+    ``origin`` is the same for all checkpoints that come from one reading of the whole
+    database: those of another reading may lack changes that were not recorded. ``made``
+    is the time of the checkpoint, by the clock of transactions.
     """
 
     forest: Forest
@@ -46,7 +46,7 @@ def read_all(
 def follow(
     connection: Connection, base: Checkpoint, lists: Mapping[int, str]
 ) -> Checkpoint:
-    """Return a forest with everything that has changed as it is now.
+    """Return a checkpoint with all changed trees and names as they are now.
 
     :param lists: the lists of changes that differ at the moment of the transaction, by
         shard
@@ -75,14 +75,14 @@ def _list_changed(
     root_ids: Collection[int],
     shards: Sequence[int],
 ) -> Collection[int] | None:
-    """Return the trees to replace; None if they are so many that all may be.
+    """Return the trees to replace; None if there are too many of them.
 
     :param root_ids: the trees that are listed as changed
-    :param shards: those in which any tree may have changed
+    :param shards: the shards in which any tree may have changed
     """
     most = reading.MOST_LISTED_ROOTS
     if shards:
-        # About as many as there are in them.
+        # The shards have about as many trees.
         if len(shards) * grown.size > most * change_log.SHARDS:
             return None
         there = change_log.load_roots(connection, shards)

@@ -1,7 +1,7 @@
-"""Sums over the rows that trees are made of, each row weighted by what it says.
+"""Sums over the rows that trees are made of, each row weighted by its content.
 
-They change with each row that is added, removed or changed, and with two rows that
-exchange what they say. The database computes the same: see
+The sums change with each row that is added, removed or changed, and with two rows that
+exchange their contents. The database computes the same: see
 ``placement/objects/database_sum.py``. So there are only products of two numbers below
 2**31, and remainders.
 """

@@ -8,7 +8,7 @@ from placement.forest.forest import Forest
 from placement.model.checksum import MODULUS
 from placement.objects.database_sum import Fingerprint
 
-# What is between two equal ones.
+# The difference of two equal fingerprints.
 NO_DIFFERENCE: Fingerprint = (0,) * (len(checksum.NO_SUMS) + 1)
 
 

@@ -64,7 +64,7 @@ class Forest:
         start: float = 0.0,
         aggregates: frozenset[str] | None = None,
     ) -> Snapshot:
-        """Return what ``relevant`` does, from some place on and round to it.
+        """Return the trees of ``relevant``, from some place on and round to it.
 
         :param start: the place, from 0 to 1
         :param aggregates: only trees with a member in one of these; None means all
@@ -294,12 +294,12 @@ class TreeByUuid(Mapping[str, Tree]):
 def _needs(request: Request, forest: Forest) -> list[Need]:
     """Return what a tree must have to be an anchor of any candidate.
 
-    What is quick to look up comes first.
+    Constraints that are quick to look up come first.
     """
     trees = TreeByUuid(forest)
     needs: dict[Constraint, frozenset[str]] = {}
     for each in constraint.of_root(request):
-        # Only the root itself will do, not even a provider that shares.
+        # The root itself must meet the constraint; no provider that shares helps.
         needs[each] = UNHELPED
     for group in request.groups:
         for each in constraint.of_provider(group, trees):

@@ -1,4 +1,4 @@
-"""All that one search needs, in a fixed number of queries."""
+"""Reading the trees of a search, in a fixed number of queries."""
 
 import contextlib
 import dataclasses
@@ -27,7 +27,7 @@ from placement.objects.inventory import USED
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
-# If there are more trees to load, they are not listed in a query: all are loaded.
+# If there are more trees to load, the queries do not list them, but load all trees.
 MOST_LISTED_ROOTS = 500
 # How many rows of all are in memory at a time.
 MOST_ROWS = 5_000
@@ -103,7 +103,7 @@ _INVENTORIES = (
 )
 # What providers are associated with, joined into one string for each: with one row for
 # each association there would be many times as many rows.
-# Both are parts of the text of a statement: a parameter would be put there each time.
+# Both are part of the text of a statement: a parameter would be put there each time.
 _comma: Any = sa.literal_column(f"'{SEPARATOR}'")
 _space: Any = sa.literal_column("' '")
 _TRAITS = sa.select(
@@ -182,9 +182,9 @@ MOST_STRINGS = 512
 
 
 class _Found(NamedTuple):
-    """Rows of providers, of their inventories, and of what they are associated with.
+    """Rows of providers, and of their inventories, traits and aggregates.
 
-    They begin with the ids of the providers.
+    Each begins with the id of the provider.
     """
 
     providers: Mapping[int, _Row]
@@ -223,8 +223,8 @@ def load(
 def _read_all(connection: sa.Connection, opened: contextlib.ExitStack) -> _Found:
     """Read the rows of all providers, some at a time.
 
-    :param opened: closes what is not read to the end. While rows are still to be read,
-        a driver may not be able to end the transaction.
+    :param opened: closes results that are not read to the end. Until then, a driver may
+        not be able to end the transaction.
     """
 
     def stream(query: sa.Select[*tuple[Any, ...]]) -> Iterator[Sequence[Any]]:
@@ -263,11 +263,11 @@ def _parents_of(rows: Mapping[int, _Row]) -> dict[int, int | None]:
     """Return the parent of each provider, by id.
 
     Where the parent is in another tree, as "db online_data_migrations" may leave it,
-    the root counts. Else it would depend on which trees are read where a provider is.
+    the root counts. Otherwise a provider's place would depend on which trees are read.
     """
     parents = {}
     for key, row in rows.items():
-        # It may be in no tree, if it names another root that names none.
+        # A provider whose root is in another tree, or has no root, is in no tree.
         root = rows.get(row.root_id)
         parents[key] = row.parent_id
         if row.parent_id is not None and root and root.root_id == row.root_id:
@@ -299,7 +299,7 @@ class _Loader:
         # Providers without a root are not part of the API.
         known = self._found.providers
         rows = {key: row for key, row in known.items() if row.root_id in known}
-        # Many providers have the same, and share the values to save memory.
+        # Many providers have equal values, and share them to save memory.
         traits = _parsed(self._found.traits, self._parsers.traits)
         aggregates = _parsed(self._found.aggregates, self._parsers.aggregates)
         held = self._inventories()
@@ -371,12 +371,12 @@ class _Loader:
 def _parsed(
     texts: Iterable[Sequence[Any]], parse: Callable[[str], _Names]
 ) -> dict[int, _Names]:
-    """Return what joined texts say, by the ids of the providers that have one."""
+    """Return the names in joined texts, by the ids of the providers that have one."""
     return {key: parse(text) for key, text in texts if text}
 
 
 class _Parsers(NamedTuple):
-    """What parses joined strings, of traits and of aggregates, and remembers that."""
+    """Functions that parse joined strings, and remember the results."""
 
     traits: Callable[[str], _Names]
     aggregates: Callable[[str], _Names]
@@ -396,8 +396,8 @@ def _make_parsers(vocabulary: Vocabulary, most: int | None) -> _Parsers:
     return _Parsers(remember(parse_traits), remember(_parse_aggregates))
 
 
-# Names seldom change: there are those of the forest that is kept, and of one that it is
-# compared with.
+# Names seldom change: two vocabularies are in use, that of the kept forest, and that of
+# a forest to compare it with.
 @functools.lru_cache(maxsize=2)
 def _parsers_of(vocabulary: Vocabulary) -> _Parsers:
     return _make_parsers(vocabulary, MOST_STRINGS)
@@ -419,7 +419,7 @@ def _like(values: tuple[Any, ...], former: Provider | None) -> Provider:
     if former is None:
         return Provider(*values)
     shared = list(map(_same, values_of(former), values))
-    # In the order that they have now, which equal ones need not have had.
+    # In their present order, which equal inventories need not have had.
     shared[_INVENTORIES_AT] = {
         name: _same(former.inventories.get(name), inventory)
         for name, inventory in values[_INVENTORIES_AT].items()

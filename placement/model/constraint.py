@@ -1,9 +1,9 @@
 """The constraints of a request: what each means, what an index shows of it, its words.
 
-All that a kind of constraint is stands in its class: which field of a request it comes
-from, and how that field is made of some of them; what a provider must have; which trees
-an index may leave out; and how that is said. What only several providers can break
-together is decided in ``placement/search/rules.py``.
+Everything about a kind of constraint is in its class: which field of a request it comes
+from, and how that field is made of constraints; what a provider must have; which trees
+an index may leave out; and the words for that. Constraints on several providers
+together are in ``placement/search/rules.py``.
 """
 
 # The methods of a kind are those of ``Constraint``, which says what they return.
@@ -65,10 +65,10 @@ def group_of(suffix: str | None) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Constraint:
-    """One thing that a request asks for.
+    """One requirement of a request.
 
     ``kind`` names the field of a request or group that it comes from, unless that is
-    ``resources``. ``suffix`` belongs to the group that asks for it; None stands for all
+    ``resources``. ``suffix`` belongs to the group that has it; None stands for all
     groups, or for any. ``value`` is a name, an amount, or several names of which one
     will do. It ``forbids`` what it names, or requires it. It ``is_testable`` if one
     look at the providers of a host shows whether the host lacks what it names.
@@ -123,7 +123,7 @@ class Constraint:
 
     @property
     def amount(self) -> int:
-        """How much is asked for, if it is about an amount."""
+        """The requested amount, if it is about an amount."""
         return int(self.value)
 
     @property
@@ -145,15 +145,15 @@ class Constraint:
         raise NotImplementedError
 
     def lack_of_one(self) -> str:
-        """Return what one host lacks that it keeps out, whatever else is asked."""
+        """Return what one host lacks that it keeps out, whatever else is requested."""
         return self.lack(plural=False)
 
     def thing(self) -> str:
-        """Return what to do without if it is left out, if that is a thing."""
+        """Return the noun for what is given up without it, if there is a noun."""
         return ""
 
     def instead(self) -> str:
-        """Return what it means to leave it out, if that is no thing."""
+        """Return the phrase for leaving it out."""
         return f"do without {self.thing()}"
 
     def meets(self, provider: Provider) -> bool:
@@ -485,7 +485,7 @@ class Amount(Constraint):
 
 
 class _PartOfAmount(Constraint):
-    """What an amount of a class needs of an inventory beside that there is one."""
+    """A condition of an amount on an existing inventory of its class."""
 
     __slots__ = ()
     is_testable = True
@@ -506,11 +506,11 @@ class _PartOfAmount(Constraint):
         return 1 - max(0, min(self.amount, most)) / self.amount
 
     def is_met_by(self, inventory: InventoryUsage) -> bool:
-        """Return whether an inventory has the amount, as far as this is about it."""
+        """Return whether an inventory meets this condition for the amount."""
         raise NotImplementedError
 
     def most_of(self, inventory: InventoryUsage) -> int:
-        """Return how much an inventory has, as far as this is about it."""
+        """Return the largest amount that this condition on an inventory allows."""
         raise NotImplementedError
 
 
@@ -575,7 +575,7 @@ class Room(_PartOfAmount):
 
     def instead(self) -> str:
         if self.suffix:
-            # Room alone may not do for what several groups take together.
+            # Room for this amount may be too little for several groups together.
             return f"count {self.said}{self.group} as nothing"
         return f"make room for {self.said}"
 
@@ -697,7 +697,7 @@ def of_provider(
     """Return the constraints of a group on a provider, but for amounts.
 
     :param trees: the trees by the UUIDs of their members
-    :param suffix: whose constraints they shall be; None if that does not matter
+    :param suffix: the suffix of the constraints; None if it does not matter
     """
     found = _of_kinds(OF_PROVIDER, group, suffix)
     if group.in_tree is None:

@@ -1,4 +1,4 @@
-"""Declarations: what the owners of hardware say there is, and what became of it."""
+"""Declarations of providers by the owners of hardware, and what became of them."""
 
 import dataclasses
 import math
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from placement.model.inventory import Inventory
 
-# By how much a ratio may differ that a database has stored with six digits.
+# The rounding error of a ratio that a database has stored with six digits.
 RATIO_TOLERANCE = 1e-5
 
 
@@ -35,7 +35,7 @@ DeclaredTree: TypeAlias = Sequence[DeclaredProvider]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Declared:
-    """What an owner declared of a provider the last time.
+    """The latest declaration of a provider by an owner.
 
     ``name`` is None if the owner no longer declares the provider itself. ``created``
     says that the provider exists because the owner declared it.
@@ -52,13 +52,13 @@ class Declared:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is declared any more, nor needs to be remembered."""
+        """Whether nothing is declared any more, and nothing need be stored."""
         return self == Declared()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Names:
-    """The names that people have for aggregates, by UUID, and for projects, by id."""
+    """The readable names of aggregates, by UUID, and of projects, by id."""
 
     aggregates: Mapping[str, str] = dataclasses.field(default_factory=dict)
     projects: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -66,7 +66,7 @@ class Names:
 
 NO_NAMES = Names()
 
-# What all owners declared, by UUID of the provider and by owner.
+# The declarations of all owners, by UUID of the provider and by owner.
 Declarations: TypeAlias = Mapping[str, Mapping[str, Declared]]
 
 
@@ -84,7 +84,7 @@ class Change:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal, as far as databases can store it."""
+    """Return whether two values are equal, as far as databases can store them."""
     if one == other or not (
         isinstance(one, Inventory) and isinstance(other, Inventory)
     ):
@@ -97,7 +97,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remembered:
-    """What an owner declared of a provider.
+    """A stored declaration of a provider by an owner.
 
     ``name`` is that of the provider, or the declared one if the provider has gone;
     ``root_uuid`` is None then.

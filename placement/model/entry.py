@@ -61,12 +61,12 @@ OF_PROVIDER = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that a write has changed.
+    """A change of one subject by a write.
 
     ``roots`` are the UUIDs of the trees it is about. ``generation`` is that of the
-    subject after the change; of a provider it is found out at the end of the write.
-    ``names`` are those of the providers mentioned, by UUID; ``consumer`` says whose the
-    allocations are. ``before`` and ``after`` are JSON.
+    subject after the change; that of a provider is added at the end of the write.
+    ``names`` are those of the providers mentioned, by UUID; ``consumer`` is the owner
+    of allocations. ``before`` and ``after`` are JSON.
     """
 
     type: str
@@ -79,10 +79,10 @@ class Entry:
     consumer: Mapping[str, str | None] | None = None
 
     def then(self, other: "Entry") -> "Entry":
-        """Return the entry for this change and a later one of the same thing."""
+        """Return the entry for this change and a later one of the same subject."""
         after = other.after
         if self.type == PROVIDER_UPDATED:
-            # The later one knows the provider as it was before the earlier one.
+            # The later entry has the provider as it was before the earlier change.
             later = {
                 key: value
                 for key, value in other.after.items()
@@ -102,7 +102,7 @@ class Entry:
 class Node:
     """The place of a provider: its name, its parent and its root, by UUID.
 
-    Only where the database is damaged, the root is not known.
+    The root is missing only where the database is damaged.
     """
 
     name: str
@@ -190,8 +190,8 @@ def of_allocations(
 ) -> list[Entry]:
     """Return the entry for the allocations of a consumer; none if they are the same.
 
-    :param places: the name and the root of each provider, by UUID; one that has no
-        root, in what another service has left, is not among them
+    :param places: the name and the root of each provider, by UUID; providers without a
+        root, which another service may leave, are missing
     :param generation: that of the consumer; None if it is gone
     """
     if before == after:

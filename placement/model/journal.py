@@ -22,7 +22,7 @@ class Cursor:
     token: str
 
     def __str__(self) -> str:
-        """Return the cursor as callers get it."""
+        """Return the cursor as clients get it."""
         return f"{self.life}.{self.position}.{self.token}"
 
 
@@ -30,8 +30,8 @@ class Cursor:
 class EntryPage:
     """Some entries, where to go on, and whether there is more.
 
-    Each entry has the cursor of the place after it. What was before the journal
-    ``begins`` is not known.
+    Each entry has the cursor of the place after it. The journal lacks changes before it
+    ``begins``.
     """
 
     entries: Sequence[Document]

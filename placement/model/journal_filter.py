@@ -31,12 +31,12 @@ class EntryFilters:
 
     @property
     def mention(self) -> str | None:
-        """What each entry mentions; None if that may be anything."""
+        """A mention that each entry must have; None if there is none."""
         return self.request_id or self.consumer or self.provider or self.root
 
     @property
     def is_lax(self) -> bool:
-        """Whether every entry passes that has the right time."""
+        """Whether the filters are about times only."""
         return not (self.types or self.mention or self.project_id or self.user_id)
 
     def accepts(self, document: Document) -> bool:
@@ -64,7 +64,7 @@ class EntryFilters:
 
 
 def mentions_of(document: Document) -> set[str]:
-    """Return by what an entry is found: UUIDs, ids of requests, and whether a gap."""
+    """Return the mentions in an entry: UUIDs, ids of requests, ``GAP`` for a gap."""
     mentions = {
         document["subject"],
         document["root"],

@@ -1,4 +1,4 @@
-"""What a reshaping makes of a provider."""
+"""The result of a reshaping for one provider."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

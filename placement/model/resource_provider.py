@@ -14,7 +14,7 @@ UNKNOWN_PROVIDER = "No resource provider with uuid {uuid} found"
 
 # Made by the thousand for a list, which takes a frozen dataclass four times as long.
 class ResourceProvider(NamedTuple):
-    """A resource provider as the ledger knows it; ``modified`` is in UTC."""
+    """A resource provider as the ledger has it; ``modified`` is in UTC."""
 
     id: int
     uuid: str

@@ -52,7 +52,7 @@ class Provider:
         return self.end == 1
 
     def taking(self, amounts: Mapping[str, int], times: int = 1) -> "Provider":
-        """Return the provider when so much more of its inventories is used.
+        """Return the provider with more of its inventories in use.
 
         :param amounts: by resource class, negative for less; others do not matter
         :param times: how often they are taken

@@ -28,7 +28,7 @@ def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, in
 def lock(tx: Transaction, uuids: Iterable[str]) -> None:
     """Lock aggregates, after any providers, until this transaction ends.
 
-    What is placed in one of them is then placed by one transaction after the other.
+    Transactions that place consumers in one of them run one after the other then.
     """
     row = models.Aggregate
     # The UUID is optional in the table only.
@@ -59,7 +59,7 @@ def replace_of_many(
 ) -> list[Entry]:
     """Make these the aggregates of providers, without changing their generations.
 
-    The entries for the journal are returned, for the caller to record.
+    The caller records the returned entries of the journal.
 
     :raises Conflict: the database considers one equal to another spelling of its UUID
     """

@@ -52,9 +52,8 @@ _OF_CONSUMERS = _ALLOCATIONS.where(
     models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
 )
 # A provider without allocations has one row, for its generation. Outer joins also keep
-# MariaDB from beginning elsewhere: in a cloud that has grown since the server opened
-# its tables it still takes them for empty, and would begin with the consumers of all
-# projects.
+# MariaDB from beginning elsewhere: it takes tables for empty that have grown since the
+# server opened them, and would begin with the consumers of all projects.
 _OF_PROVIDER = (
     _ALLOCATION_ROWS.select_from(models.ResourceProvider)
     .outerjoin(models.Allocation, _of_provider)
@@ -71,14 +70,14 @@ _OF_PROVIDER = (
 
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
-    """Return what a consumer uses, in the order of provider and class ids."""
+    """Return the allocations of a consumer, in the order of provider and class ids."""
     return _allocations_of(_list_exactly(connection, _OF_CONSUMER, "uuid", uuid))
 
 
 def list_by_consumers(
     connection: sa.Connection, uuids: Collection[str]
 ) -> dict[str, list[Allocation]]:
-    """Return what consumers use, by UUID; those that use nothing are left out."""
+    """Return the allocations of consumers, by UUID, without those that have none."""
     found: dict[str, list[Allocation]] = {}
     wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     for chunk in storage.chunks(sorted(wanted)):
@@ -98,7 +97,7 @@ def list_by_provider(
     allocations, if there is no such provider.
     """
     rows = _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
-    # Without a consumer, or without any of their names, they are not part of the API.
+    # Allocations that lack a consumer or one of its names are not part of the API.
     found = [row for row in rows if None not in (*row[:3], row.class_name)]
     known = rows[0].provider_generation if rows else None
     return known, _allocations_of(found)
@@ -110,7 +109,7 @@ def _list_exactly(
     column: str,
     uuid: str,
 ) -> Sequence[Any]:
-    """Return what a query for a ``wanted`` UUID finds, if it is the one in a column."""
+    """Return the rows of a query for a ``wanted`` UUID that have exactly this UUID."""
     if not exact_match.is_searchable(uuid):
         return []
     rows = connection.execute(query, {"wanted": uuid})

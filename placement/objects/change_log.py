@@ -1,8 +1,8 @@
-"""Which trees have changed, and whether names have, for processes that keep them.
+"""The change log: which trees have changed, and whether names have.
 
 A tree belongs to a shard, by the id of its root. The row of a shard lists its latest
-changes, the newest first. Each has a random token: a reader that knows one token finds
-what has changed since, and notices if the database was restored.
+changes, the newest first. Each change has a random token, by which a reader finds all
+later changes, or notices that the database was restored.
 """
 
 import collections
@@ -70,9 +70,9 @@ _ROOTS_IN = (
 def list_updates(tx: Transaction) -> list[dict[str, Any]]:
     """Return what a transaction has changed, as parameters of ``UPDATE``.
 
-    There is nothing if it cannot be recorded. It is executed at the end of a
-    transaction, in this order, which is that of the shards: nothing else locks their
-    rows, and others wait only for a commit.
+    The list is empty if changes cannot be recorded. The updates run at the end of a
+    transaction, in the order of the shards: nothing else locks these rows, and other
+    transactions wait only for a commit.
     """
     by_shard = collections.defaultdict(list)
     for root_id in sorted(tx.changed_trees, key=str):
@@ -98,7 +98,7 @@ def _entry(token: str, root_ids: Collection[str]) -> str:
 def is_usable(connection: sa.Connection) -> bool:
     """Return whether changes can be recorded, and read.
 
-    Who cannot record its own changes must not rely on those of others either: other
+    A process that cannot record its changes must not rely on the log either: other
     processes most likely have the same rights.
     """
     return own_table.is_writable(connection, models.FOREST_STAMPS)
@@ -123,7 +123,7 @@ class LogPosition:
 
     lists: Sequence[str]
 
-    # Each transaction that reads the cloud needs them.
+    # Each transaction that reads the cloud needs the tokens.
     @functools.cached_property
     def heads(self) -> bytes:
         """The newest token of each list."""
@@ -172,7 +172,7 @@ def load_position(connection: sa.Connection) -> LogPosition | None:
 def load_differing(
     connection: sa.Connection, position: LogPosition
 ) -> dict[int, str] | None:
-    """Return the lists that are other ones now, by shard; None if rows are missing."""
+    """Return the lists that have changed since, by shard; None if rows are missing."""
     rows: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": position.heads}
     ).all()
@@ -191,7 +191,7 @@ def load_roots(connection: sa.Connection, shards: Sequence[int]) -> Sequence[int
 
 
 def listed_since(older: str, newer: str) -> set[str] | None:
-    """Return what was listed in a shard since a moment, which may include ``ALL``.
+    """Return the trees listed in a shard since a moment, maybe including ``ALL``.
 
     None means that the newer list does not go back to the older one.
     """

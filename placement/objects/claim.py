@@ -1,4 +1,4 @@
-"""What consumers claim, and whether there is room for it: capacity and constraints."""
+"""Claims of consumers, and the room for them: capacity and constraints."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -80,7 +80,7 @@ def list_refused(
 ) -> list[tuple[Claim, errors.Conflict]]:
     """Return the claims that do not fit, each with the first fault.
 
-    A claim fits given those before it that do. The parameters are those of
+    A claim that fits leaves less room for later ones. The parameters are those of
     ``check_room``.
     """
     left = {
@@ -108,7 +108,7 @@ def list_refused(
 
 
 def _check_inventories(claims: Collection[Claim], inventories: Iterable[Place]) -> None:
-    """Check that each provider has an inventory of every class that is claimed from it.
+    """Check that each provider in claims has an inventory of a claimed class.
 
     :raises Conflict: some providers have none
     """
@@ -123,8 +123,8 @@ def _check_amount(
 ) -> None:
     """Check that an amount fits.
 
-    After an inventory has shrunk, more may be used than it has. Then a write is
-    accepted as long as it does not use more than was used before.
+    More may be used of an inventory than it has, if it has shrunk. A write is accepted
+    then as long as the usage does not grow.
     """
     if not inventory.suits(amount):
         raise _refusal(place, "violate inventory constraints")

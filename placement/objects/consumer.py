@@ -81,8 +81,8 @@ def lock(tx: Transaction, uuids: Collection[str]) -> dict[str, Record]:
         )
         for uuid, (row_id, _, number, *fields) in rows.items()
     }
-    # On PostgreSQL, one that was given to a new project, user or type while we waited
-    # has an owner that did not exist when the statement began. A new one sees it.
+    # On PostgreSQL, a consumer may have got a new project, user or type during the wait
+    # for its lock. The statement began before these existed; a new one sees them.
     missed = [each.id for each in records.values() if _lacks_name(each)]
     for chunk in storage.chunks(sorted(missed)):
         for uuid, *owner in tx.execute(_OWNERS, {"ids": chunk}):
@@ -98,7 +98,7 @@ def _lacks_name(record: Record) -> bool:
 
 
 def owner_after(wanted: WantedConsumer, record: Record | None) -> Ownership:
-    """Return to whom a consumer belongs once it is written as wanted."""
+    """Return the owner that a consumer has after a write."""
     kind = wanted.type
     if kind is None and record:
         kind = record.owner.consumer_type
@@ -170,8 +170,8 @@ def store(
 
     :param owners: the known ids of ``list_owner_names``
     :return: the rows of new consumers, for the caller to insert. If another request
-        creates one of the same, that is a lost race.
-    :raises ConcurrentUpdate: a locked consumer was changed nevertheless
+        creates one of these, the race is lost.
+    :raises ConcurrentUpdate: a consumer has changed in spite of its lock
     :raises Conflict: the database considers two different names equal
     """
     attributes = _attributes(tx, wanted, records, owners)
@@ -230,7 +230,7 @@ def _with_missing(
 ) -> Mapping[str, int]:
     """Return the ids of rows by name, inserting the rows that are missing.
 
-    :raises BadRequest: a name is not one that every database can store
+    :raises BadRequest: some databases cannot store a name
     :raises Conflict: the database considers a name equal to another one
     """
     missing = sorted(set(names.strings) - known.keys())

@@ -1,7 +1,7 @@
 """Copies of a whole database into another one, of any kind.
 
-Rows keep their ids. What only makes sense in the database it was recorded in, the
-change log and the life of the journal, begins anew.
+Rows keep their ids. The change log and the life of the journal, which make sense in one
+database only, begin anew.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ NOT_COPIED = {models.FOREST_STAMPS.name, models.JOURNAL_STATE.name}
 PROVIDERS = models.Base.metadata.tables[models.ResourceProvider.__tablename__]
 # The columns that refer to rows of the same table.
 RELATIVES = ("root_provider_id", "parent_provider_id")
-# What is set once all providers are there; the time of their last change stays.
+# The columns that are set once all providers are there; times of changes stay.
 LATER = (*RELATIVES, "updated_at")
 # Tables that have standard content before anything is stored.
 STANDARD = (models.Trait, models.ResourceClass)
@@ -40,15 +40,15 @@ _RELATE = (
 
 
 class NotEmpty(ValueError):
-    """A copy would be mixed with what a database has already."""
+    """The target of a copy has rows already."""
 
 
 class NotCopied(ValueError):
-    """A row cannot be stored in the other database, or has not arrived as it was."""
+    """A row cannot be stored in the other database, or differs there."""
 
 
 def _tables() -> list[sa.Table]:
-    """Return what is copied, each table after those that it refers to."""
+    """Return the tables to copy, each after those that it refers to."""
     own = [each for each in models.OWN.sorted_tables if each.name not in NOT_COPIED]
     return [*models.Base.metadata.sorted_tables, *own]
 
@@ -56,10 +56,10 @@ def _tables() -> list[sa.Table]:
 def copy(
     source: sa.Connection, tx: Transaction, report: Progress = progress.SILENT
 ) -> int:
-    """Fill an empty database with what another one has; return how many rows.
+    """Copy the rows of a database into an empty one; return how many.
 
-    :raises NotEmpty: there is something in it
-    :raises NotCopied: a row cannot be stored, or is not what it was
+    :raises NotEmpty: the target has rows already
+    :raises NotCopied: a row cannot be stored, or differs there
     """
     target = tx.connection
     check_is_empty(target)
@@ -87,9 +87,9 @@ def copy(
 
 
 def check_is_empty(connection: sa.Connection) -> None:
-    """Check that a database has nothing but what each new one has.
+    """Check that a database has no rows but those that each new one has.
 
-    :raises NotEmpty: it has more
+    :raises NotEmpty: it has other rows
     """
     for table in _tables():
         query = sa.select(sa.func.count()).select_from(table)
@@ -103,7 +103,7 @@ def check_is_empty(connection: sa.Connection) -> None:
 
 
 def analyse(connection: sa.Connection) -> None:
-    """Let the database count what was copied. This may commit."""
+    """Let the database count the copied rows. This may commit."""
     storage.analyse(connection, _tables())
 
 
@@ -128,7 +128,7 @@ def _insert(
 ) -> None:
     """Insert rows; those of providers without their relatives, which may come later.
 
-    :raises NotCopied: one of them cannot be stored
+    :raises NotCopied: a row cannot be stored
     """
     if table is PROVIDERS:
         rows = [{**row, **dict.fromkeys(RELATIVES)} for row in rows]
@@ -175,7 +175,7 @@ def _plain(value: Any) -> Any:
 
 
 def _begin_anew(tx: Transaction) -> None:
-    """Let processes that keep the cloud and readers of the journal notice it."""
+    """Invalidate kept forests, and cursors of the journal."""
     tx.record_all()
     tx.execute(sa.delete(models.JOURNAL_STATE))
     content.CONTENT.complete(tx.connection)

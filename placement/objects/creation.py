@@ -1,6 +1,7 @@
 """Creating, renaming and deleting resource providers.
 
-One is a batch of one. The number of statements does not depend on how many there are.
+A single provider is a batch of one. The number of statements does not depend on the
+size of a batch.
 """
 
 import dataclasses
@@ -19,7 +20,7 @@ from placement.objects.resource_provider import KnownProvider, node_of, record_c
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
-# With its UUID, the name of a provider whose name another one gets, until this commits.
+# With its UUID, the interim name of a provider whose name another provider gets.
 VACATED = "placement: vacated by "
 BELONGINGS = (
     models.Inventory,
@@ -54,7 +55,7 @@ def create(
 
 def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
     row = models.ResourceProvider
-    # The database decides what is equal: its unique keys are what matters.
+    # The database decides which strings are equal, as in its unique keys.
     query = sa.select(row.uuid).where((row.uuid == uuid) | (row.name == name))
     taken = set(connection.execute(query).scalars())
     if uuid in taken:
@@ -113,14 +114,14 @@ def _insert(
     for chunk in storage.chunks(each.uuid for each in level if not each.parent_uuid):
         roots = sa.update(row).where(row.uuid.in_(chunk))
         tx.execute(roots.values(root_provider_id=row.id))
-    # They are ours alone until this commits.
+    # No other transaction sees the new rows until this one commits.
     return resource_provider.lock_by_uuids(tx, uuids)
 
 
 def vacate(tx: Transaction, providers: Iterable[ResourceProvider]) -> None:
     """Take the names of providers that are about to be renamed or deleted.
 
-    Their names may then be given to others in the same transaction.
+    Other providers may get these names in the same transaction.
     """
     row = models.ResourceProvider
     for provider in providers:
@@ -173,7 +174,7 @@ def delete(tx: Transaction, provider: ResourceProvider) -> None:
 def delete_many(tx: Transaction, providers: Sequence[ResourceProvider]) -> None:
     """Delete providers, and what belongs to them.
 
-    They are locked, and known to have no other children.
+    The providers are locked, and have no children but each other.
 
     :raises ProviderInUse: one of them has allocations
     """

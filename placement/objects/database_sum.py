@@ -1,6 +1,6 @@
 """Sums over all rows that trees are made of: their fingerprint, in one statement.
 
-``placement/forest/checksum.py`` says what they are, and computes the same of a forest.
+``placement/forest/checksum.py`` defines the sums, and computes them from a forest.
 """
 
 from typing import Any, TypeAlias
@@ -40,7 +40,7 @@ def _text(column: Any) -> Any:
 
 
 def _weight(provider_id: Any) -> Any:
-    """Return what ``weight`` in ``placement/forest/checksum.py`` computes, in SQL."""
+    """Return ``weight`` of ``placement/forest/checksum.py`` in SQL."""
     number = sa.cast(provider_id, sa.BigInteger) + _constant(1)
     factor = number * _constant(FACTOR) % _MODULUS
     other = number * _constant(OTHER_FACTOR) % _constant(OTHER_MODULUS)

@@ -1,4 +1,4 @@
-"""What owners declared of providers, as it is remembered between two declarations."""
+"""The stored declarations: the latest of each owner for each provider."""
 
 import functools
 import json
@@ -36,7 +36,7 @@ def check_table(connection: sa.Connection) -> None:
 def load(
     connection: sa.Connection, provider_uuids: Iterable[str]
 ) -> dict[str, dict[str, Declared]]:
-    """Return what was declared of some providers, by UUID and by owner."""
+    """Return the declarations of some providers, by UUID and by owner."""
     found: dict[str, dict[str, Declared]] = {}
     for chunk in storage.chunks(sorted(provider_uuids)):
         _collect(connection, _ALL.where(_row.provider_uuid.in_(chunk)), found)
@@ -46,9 +46,9 @@ def load(
 def load_all(
     connection: sa.Connection, owner: str | None = None
 ) -> dict[str, dict[str, Declared]]:
-    """Return everything that was declared, by one owner or by all.
+    """Return all declarations of one owner, or of all owners.
 
-    It is by UUID of the provider and by owner, in this order.
+    They are keyed by UUID of the provider and by owner, in this order.
     """
     found: dict[str, dict[str, Declared]] = {}
     query = _ALL if owner is None else _ALL.where(_row.owner == owner)
@@ -70,7 +70,7 @@ def _collect(
 
 
 def store(tx: Transaction, declared: Mapping[Key, Declared]) -> None:
-    """Remember what is declared; what is empty is forgotten."""
+    """Store declarations; remove those that are empty."""
     for chunk in storage.chunks(sorted(declared)):
         there = sa.tuple_(_row.provider_uuid, _row.owner).in_(chunk)
         # MariaDB uses the primary key for the first condition only.
@@ -87,7 +87,7 @@ def store(tx: Transaction, declared: Mapping[Key, Declared]) -> None:
 
 
 def forget(tx: Transaction, provider_uuids: Iterable[str]) -> None:
-    """Forget what was declared of providers that have gone."""
+    """Remove the declarations of providers that have gone."""
     if not own_table.is_writable(tx.connection, _table):
         return
     for chunk in storage.chunks(sorted(provider_uuids)):
@@ -106,9 +106,9 @@ def _render(what: Declared) -> str:
 
 
 def parse_document(text: str) -> Declared:
-    """Return what a row of the table has.
+    """Return the declaration in a document of the table.
 
-    :raises Exception: it is damaged
+    :raises Exception: the document is damaged
     """
     document = json.loads(text)
     return Declared(

@@ -1,7 +1,7 @@
 """Finding rows by exactly a given string.
 
 MariaDB and MySQL may consider strings equal that differ in case or trailing spaces, so
-what the database finds is compared again here.
+strings that the database returns are compared again here.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ def lock_by_string(
     They are locked in the order of their ids, and read after that.
 
     :param columns: the columns to read, including that of the string
-    :param ids: those that are known of the rows, by string
+    :param ids: the known ids of rows, by string
     """
     wanted = {string for string in strings if is_searchable(string)}
     column: orm.InstrumentedAttribute[Any] = string_column

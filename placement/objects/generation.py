@@ -1,4 +1,4 @@
-"""Generations: numbers that show whether a caller knows the last change."""
+"""Generations: numbers that show whether a caller has seen the last change."""
 
 import functools
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class WithGeneration(Protocol):
 def of(value: WithGeneration) -> int:
     """Return the generation of a row as it was read.
 
-    It is 0 if the row has none, as it may be in what another service has left.
+    It is 0 if the row has none, as a row of another service may.
     """
     return value.generation or 0
 
@@ -35,7 +35,7 @@ def of(value: WithGeneration) -> int:
 def stored(
     row: type[models.Consumer | models.ResourceProvider],
 ) -> sa.ColumnElement[int]:
-    """Return what ``of`` returns, for a statement."""
+    """Return the generation of a row as in ``of``, for a statement."""
     return sa.func.coalesce(row.generation, sa.literal_column("0"))
 
 
@@ -48,7 +48,7 @@ def bump(
     """Add one to the generation of each row.
 
     :param complaint: the message if another request has changed one of them
-    :raises ConcurrentUpdate: a generation is no longer the one in the values
+    :raises ConcurrentUpdate: a generation differs from that in the values
     """
     for chunk in storage.chunks(values):
         known = [(value.id, of(value)) for value in chunk]

@@ -1,4 +1,4 @@
-"""Holders: the consumers that use most of what a provider has."""
+"""Holders: the largest consumers of a provider's inventories."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

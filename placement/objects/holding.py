@@ -58,7 +58,7 @@ def count_consumers(
 ) -> dict[int, int]:
     """Return how many consumers use something of each tree, by the id of its root.
 
-    :param root_ids: of trees that are enough; None means all
+    :param root_ids: the needed trees, maybe not the only ones; None means all
     """
     pairs = _of(_pairs, root_ids).subquery()
     root_id = pairs.c.root_provider_id
@@ -84,12 +84,12 @@ def read(
 ) -> Generator[Holding, None, None]:
     """Yield allocations in the order of the ids of their roots and providers.
 
-    They are read while they are iterated over, with one statement in addition to those
-    for the names of owners. MySQL keeps only one result open on a connection: until
-    all is read, or the generator is closed, it can execute no other statement.
+    One statement, in addition to those for the names of owners, reads them during the
+    iteration. MySQL keeps only one result open on a connection: until all is read, or
+    the generator is closed, it can execute no other statement.
 
     :param classes: the names of resource classes, by id
-    :param root_ids: of trees whose allocations are enough; None means all
+    :param root_ids: the needed trees, maybe not the only ones; None means all
     :param owners: whether to read the owners of the consumers as well
     """
     names = [_load_names(connection, each) for each in _OWNERS] if owners else []

@@ -118,7 +118,7 @@ def replace_of_many(
 ) -> list[Entry]:
     """Make these the inventories of providers, without changing their generations.
 
-    The entries for the journal are returned, for the caller to record.
+    The caller records the returned entries of the journal.
 
     :param wanted: by resource class name
     :raises NotFound: there is no such resource class
@@ -220,7 +220,7 @@ def _bump(tx: Transaction, provider: ResourceProvider, entries: Iterable[Entry])
 def as_stored(
     connection: sa.Connection, inventories: Mapping[str, Inventory]
 ) -> Mapping[str, Inventory]:
-    """Return inventories as they are read once they are stored.
+    """Return inventories as the database returns them once they are stored.
 
     MySQL stores ratios in single precision, and returns six digits of them.
     """

@@ -1,7 +1,7 @@
-"""The rows of leases: until when the allocations of which consumers last.
+"""The rows of leases: when the allocations of consumers end.
 
-Who changes one holds the lock of its consumer. Times are milliseconds since 1970, by
-the database's clock.
+A transaction that changes a lease holds the lock of its consumer. Times are
+milliseconds since 1970, by the database's clock.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -35,14 +35,14 @@ REMEDY = (
 
 
 def are_kept(connection: sa.Connection) -> bool:
-    """Return whether the database has the table, and lets us write it."""
+    """Return whether the table of leases is there, and may be written."""
     return own_table.is_writable(connection, models.LEASES)
 
 
 def check_kept(connection: sa.Connection) -> None:
-    """Check that the database has the table.
+    """Check that the table of leases is there, and may be written.
 
-    :raises NoLeases: it does not
+    :raises NoLeases: it is not, or may not
     """
     if not are_kept(connection):
         raise errors.NoLeases(REMEDY)
@@ -59,16 +59,16 @@ def load(connection: sa.Connection, consumer_ids: Collection[int]) -> dict[int, 
 
 
 def replace(tx: Transaction, consumers: Mapping[int, str], seconds: int) -> int:
-    """Give consumers leases from now on, instead of those they have.
+    """Replace the leases of consumers with new ones from now on.
 
-    :param consumers: their UUIDs, by id
-    :returns: when they end
-    :raises NoLeases: the database has no table for them
+    :param consumers: the UUIDs of consumers, by id
+    :returns: when the leases end
+    :raises NoLeases: the database has no table for leases
     """
     check_kept(tx.connection)
     end = clock.load_milliseconds(tx.connection) + 1000 * seconds
     before = load(tx.connection, consumers.keys())
-    # Those of consumers that had the same ids go as well.
+    # Leases of consumers that had the same ids go as well.
     remove(tx, consumers.keys())
     rows = [
         {"consumer_id": each, "consumer_uuid": consumers[each], "expires_at": end}
@@ -99,11 +99,11 @@ def record(
     before: str | None,
     after: str | None,
 ) -> None:
-    """Record what happened to the lease of a consumer.
+    """Record a change of the lease of a consumer.
 
     :param kind: one of the types that begin with ``lease.``
-    :param before: when it expired so far, in ISO 8601; None if there was none
-    :param after: when it expires now; None if it is gone
+    :param before: its former end, in ISO 8601; None if there was no lease
+    :param after: its end from now on; None if the lease is gone
     """
     old = {"expires_at": before} if before else None
     new = {"expires_at": after} if after else None

@@ -1,7 +1,7 @@
 """Leases: claims that end by themselves, unless they are renewed or confirmed.
 
-Everything is done under the lock of the consumer, which renewals, confirmations,
-deletions and the end of a lease all take. So whichever commits first wins.
+Renewals, confirmations, deletions and the end of a lease all lock the consumer: the
+first one to commit wins.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ EVERY = 3
 # How many leases one transaction ends: few enough for others not to wait long.
 BATCH = 100
 NEVER = 2**62
-# What the journal says of the writes.
+# The origin of the writes in the journal.
 ENDING = "end of leases"
 
 _row = models.LEASES.c
@@ -186,7 +186,7 @@ def _end_some(tx: Transaction) -> list[str] | None:
     now = clock.load_milliseconds(tx.connection)
     due: Any = lease.execute(tx.connection, _DUE, {"now": now}).all()
     held = locking.hold(tx, [row.uuid for row in due if row.uuid])
-    # Nobody renews them from here on: look again which are due.
+    # The locks keep out renewals from here on: look again which leases are due.
     ids = {record.id: uuid for uuid, record in held.consumers.items()}
     ends = lease.load(tx.connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
@@ -201,7 +201,7 @@ def _end_some(tx: Transaction) -> list[str] | None:
 def _forget_orphans(tx: Transaction, due: Iterable[Any], now: int) -> None:
     """Remove leases of consumers that another service has deleted.
 
-    It knows nothing of leases. Another consumer with the same id may have one since.
+    That service leaves leases behind. A new consumer with the same id may have one.
     """
     ids = [row.consumer_id for row in due if row.uuid is None]
     if ids:
@@ -216,8 +216,8 @@ def _take_baton(tx: Transaction) -> bool:
         return True
     if lease.execute(tx.connection, _BATON).first():
         return False
-    # The first time, or the table was emptied. A second process that does the same
-    # loses the race, and begins again.
+    # The row is missing the first time, or once the table was emptied. Of two processes
+    # that insert it, one loses the race, and begins again.
     row = {"consumer_id": BATON, "consumer_uuid": "", "expires_at": NEVER}
     lease.execute(tx.connection, sa.insert(models.LEASES), row)
     return True

@@ -1,4 +1,4 @@
-"""Transactions on the ledger: those that write record what they change."""
+"""Transactions on the ledger: writes record their changes."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ledger:
-    """A database, the journal of what is written there, and what writes."""
+    """A database, its journal, and the origin of writes."""
 
     database: Database
     journal: Keeper | None = None
@@ -33,7 +33,7 @@ class Ledger:
     ) -> T:
         """Run ``work`` as ``Database.write`` does, each attempt with a new value.
 
-        What it has changed is stored just before the commit.
+        The record of its changes is stored just before the commit.
         """
 
         def attempt(connection: sa.Connection) -> tuple[T, Transaction]:

@@ -64,7 +64,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClaimNames:
-    """What is known about the names in claims, before anything is locked.
+    """The ids of the names in claims, as they were before anything was locked.
 
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
     name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
@@ -90,10 +90,10 @@ class Held:
 
 
 def look_up(connection: sa.Connection, claims: Collection[Claim]) -> ClaimNames:
-    """Return what is known about the names in claims, with one statement.
+    """Look up the names in claims, with one statement.
 
-    Of the consumers, only the result that one does not exist can be relied on: creating
-    one that another request is creating, too, is a lost race.
+    Only the absence of a consumer can be relied on: of two requests that create the
+    same one, one loses the race.
     """
     needs_ids = connection.dialect.name in ("mysql", "mariadb")
     consumers = {each.consumer.uuid for each in claims}
@@ -128,12 +128,11 @@ def hold(
     """Lock everything that a write of allocations touches.
 
     All transactions take these locks in the same order: consumers, then providers, each
-    by id. With these locks a transaction knows what is used, and that no other one
-    changes it.
+    by id. Under these locks, no other transaction changes the usages.
 
     :param consumers: the UUIDs of the consumers whose allocations are replaced
     :param providers: the UUIDs of the providers that they are to use
-    :param ids: the ids that are known of providers, by UUID
+    :param ids: the known ids of providers, by UUID
     :param beside: the UUIDs of other providers to lock
     """
     records = consumer.lock(tx, consumers)
@@ -143,7 +142,7 @@ def hold(
 
 
 def narrow(held: Held, uuids: Collection[str]) -> Held:
-    """Return what belongs to some of the locked consumers only."""
+    """Return the locked rows that belong to some of the consumers."""
     rows = [row for row in held.rows if row.consumer_uuid in uuids]
     used = {row.provider_uuid for row in rows}
     return Held(
@@ -170,7 +169,7 @@ def _list_rows(
 ) -> list[Row]:
     """Return the allocations of locked consumers, and of those without a record.
 
-    A consumer that another request has just created is neither.
+    A consumer that another request has just created is in neither group.
     """
     wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     rows: list[Row] = []
@@ -189,7 +188,8 @@ def _list_rows(
 def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     """Lock allocations whose consumer has no record; return those still there.
 
-    Other services left them behind. They count as used until their consumer is written.
+    Other services left these allocations behind. They count as used until their
+    consumer is written.
     """
     kept: set[int] = set()
     for chunk in storage.chunks(sorted(row.id for row in rows)):

@@ -1,6 +1,6 @@
-"""What operators and their programs say of the cloud: a document of each owner.
+"""Notes of operators and their programs on the cloud: a document of each owner.
 
-The service decides nothing by them. It keeps them for those who look at the cloud.
+The service stores notes for those who look at the cloud, and decides nothing by them.
 """
 
 import enum
@@ -28,7 +28,7 @@ class Topic(enum.StrEnum):
 
 
 def are_kept(connection: sa.Connection) -> bool:
-    """Return whether there is a table for them."""
+    """Return whether there is a table for notes."""
     return own_table.is_writable(connection, _table)
 
 
@@ -41,7 +41,7 @@ def load(
 ) -> dict[str, T]:
     """Return notes about a topic, of one owner or of all, by owner and in this order.
 
-    :raises UnusableTable: there is no table for them
+    :raises UnusableTable: there is no table for notes
     """
     own_table.check(connection, _table)
     query = sa.select(_row.owner, _row.document).where(_row.kind == topic)
@@ -58,9 +58,9 @@ def change(
     *,
     parse: Callable[[str], T] = json.loads,
 ) -> None:
-    """Replace the note of an owner with what is made of it; None is no note.
+    """Replace the note of an owner with what ``make`` returns for it; None is no note.
 
-    :raises UnusableTable: there is no table for it
+    :raises UnusableTable: there is no table for notes
     """
     own_table.check(tx.connection, _table)
     is_it = (_row.kind == topic, _row.owner == owner)
@@ -72,7 +72,7 @@ def change(
         return
     row = {"kind": topic, "owner": owner, "document": json.dumps(after)}
     if before is None:
-        # Nothing was there to lock: of two who insert, the second begins again.
+        # There was no row to lock: of two requests that insert it, one begins again.
         own_table.execute(tx.connection, _table, sa.insert(_table), row)
     else:
         update = sa.update(_table).where(*is_it).values(document=row["document"])

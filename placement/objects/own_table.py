@@ -3,7 +3,7 @@
 Each may be missing, since ``placement-manage db sync`` has not been run, or the
 database user may have rights on the shared tables only. Then the service works without
 the table, and logs that once. A table that can be used is remembered, until a statement
-about it fails; one that cannot be used is looked at again in the next transaction.
+about it fails; a table that cannot be used is tried again in the next transaction.
 """
 
 import enum
@@ -31,8 +31,8 @@ class Fault(enum.Enum):
     UNWRITABLE = "may not be written by the database user"
 
 
-# What is known of the tables, by name, for each engine: its dialect belongs to it alone
-# and to all that are derived from it. No fault means that a table can be used.
+# The faults of tables, by name, for each engine: its dialect belongs to it alone and to
+# all that are derived from it. None means that a table can be used.
 _known: weakref.WeakKeyDictionary[sa.Dialect, dict[str, Fault | None]] = (
     weakref.WeakKeyDictionary()
 )
@@ -46,7 +46,7 @@ def is_readable(connection: sa.Connection, table: sa.Table) -> bool:
 def is_writable(connection: sa.Connection, table: sa.Table) -> bool:
     """Return whether rows of a table of ours can be read, added, changed and removed.
 
-    It may be asked in a transaction that only reads, too.
+    A transaction that only reads may call this, too.
     """
     return find_fault(connection, table) is None
 
@@ -64,9 +64,9 @@ def check(connection: sa.Connection, table: sa.Table) -> None:
 def parse(
     table: sa.Table, key: str, text: str, parse_document: Callable[[str], T]
 ) -> T:
-    """Return what is in the document of a row.
+    """Return the value in the document of a row.
 
-    :param key: which row that is, for a person
+    :param key: the name of the row in the error
     :raises UnusableTable: the row is damaged
     """
     try:
@@ -109,7 +109,7 @@ def list_faults(connection: sa.Connection, tables: Iterable[sa.Table]) -> list[s
 
 
 def sentences_of(faults: Mapping[str, Fault]) -> list[str]:
-    """Return a sentence for each fault, which are given by the name of the table."""
+    """Return a sentence for each fault, given by name of the table."""
     return [f"The table {name} {fault.value}." for name, fault in faults.items()]
 
 
@@ -121,8 +121,8 @@ def execute(
 ) -> sa.CursorResult[Any]:
     """Execute a statement about a table that could be used, according to this module.
 
-    If it has gone since, or the rights have, the transaction begins again, and finds
-    out.
+    If the table or the rights have gone since, the transaction begins again, and tries
+    the table again.
     """
     try:
         return connection.execute(statement, parameters)
@@ -134,7 +134,7 @@ def execute(
 def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
     """Forget which tables can be used, if one cannot be any more.
 
-    :raises LostRaceError: that is why a statement has failed
+    :raises LostRaceError: a statement has failed for this reason
     """
     if not (trouble.is_missing_table(exc) or trouble.is_denied(exc)):
         return
@@ -152,9 +152,9 @@ def _probe(connection: sa.Connection, table: sa.Table) -> Fault | None:
     return _probe_mysql(connection, table)
 
 
-# A failed statement would end the transaction, so the catalogue is asked. It does not
-# find a table in a schema that the user may not use. Keys from a sequence need a right
-# on the sequence as well.
+# A failed statement would end the transaction, so this queries the catalogue. It does
+# not find a table in a schema that the user may not use. Keys from a sequence need a
+# right on the sequence as well.
 _RIGHTS = sa.text("""
     SELECT oid IS NOT NULL, has_table_privilege(oid, 'SELECT'),
       has_table_privilege(oid, 'INSERT') AND has_table_privilege(oid, 'UPDATE')
@@ -200,7 +200,7 @@ def _probe_mysql(connection: sa.Connection, table: sa.Table) -> Fault | None:
         except (db_exc.DBError, sa.exc.DBAPIError) as exc:
             if trouble.is_denied(exc):
                 return Fault.UNWRITABLE
-            # Rights are checked before that, so they are there.
+            # The database checks rights first: the user has them.
             if not trouble.is_read_only(exc):
                 raise
     return None

@@ -22,11 +22,11 @@ from placement.objects.transaction import Transaction
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ground:
-    """What a choice was made from, and must still be so when it is written.
+    """The facts behind a choice, which must still hold when it is written.
 
     ``present`` are the consumers of the request and others beside them that have
     allocations, by UUID. ``locked_roots`` and ``locked_aggregates`` are the UUIDs of
-    those that must not get other consumers meanwhile.
+    roots and aggregates that must not get other consumers meanwhile.
     """
 
     consumers: tuple[str, ...]
@@ -38,7 +38,7 @@ class Ground:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """What a consumer is and has; the amounts are by provider UUID and class name.
+    """The state of a consumer; its amounts are by provider UUID and class name.
 
     The generation is not enough: a consumer that was removed and created again begins
     with 1.
@@ -113,7 +113,7 @@ def write(
 
 
 def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
-    """Return whether the consumers have what they had when the choice was made."""
+    """Return whether the consumers are as they were when the choice was made."""
     using = locking.amounts_of(held.rows)
     now = {
         uuid: Standing(record.generation, record.owner, using[uuid])
@@ -124,7 +124,7 @@ def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
         return False
     if not ground.beside:
         return True
-    # Another request may have created one of them while this one waited for its locks.
+    # Another request may have created a consumer during the wait for locks.
     known = consumer.load_generations(connection, ground.beside)
     return known.keys() <= held.consumers.keys()
 

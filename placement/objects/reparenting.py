@@ -46,7 +46,7 @@ def move(
         _set_root(tx, subtree.values(), root)
         changed = list(subtree.values())
     entries = _entries(changed, moved, parent_uuid, root)
-    # The moved one may be a root from now on.
+    # The moved provider may be a root from now on.
     alone = moved._replace(root_id=moved.id)
     resource_provider.record_change(tx, [*changed, alone, root], entries, bump=False)
     return moved
@@ -81,7 +81,7 @@ def lock_trees(tx: Transaction, uuids: Iterable[str]) -> dict[str, ResourceProvi
     providers: dict[str, ResourceProvider] = {}
     # A tree may grow before its lock is granted, but not where it is locked: adding to
     # it locks the parent. New providers have the highest ids, so they are locked in
-    # order; one that was moved here may not be.
+    # order; a provider that was moved here may not be.
     while grown := _member_ids(tx.connection, wanted) - members:
         if members and min(grown) < max(members):
             raise LostRaceError("a tree grew before it was locked")

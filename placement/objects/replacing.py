@@ -34,10 +34,10 @@ _INSERT = sa.insert(models.Allocation).inline()
 
 
 def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) -> None:
-    """Replace everything that the consumers of the claims use.
+    """Replace all allocations of the consumers of the claims.
 
-    :param attempts: how many times this may be tried while others change the same
-        providers. They have to wait for our locks, so the first attempt never fails for
+    :param attempts: how many times this may be tried while other requests change the
+        same providers. These wait for our locks, so the first attempt never fails for
         that reason; all that matters is whether one is allowed.
     :raises ConcurrentUpdate: a consumer does not have the expected generation, or
         no attempt is allowed
@@ -65,9 +65,9 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
 
 
 def check_attempts(attempts: int) -> None:
-    """Refuse a write that may not even be attempted once, as if it had lost a race.
+    """Refuse a write that has no attempts, as if it had lost a race.
 
-    :raises ConcurrentUpdate: it may not
+    :raises ConcurrentUpdate: it has none
     """
     if attempts < 1:
         raise errors.ConcurrentUpdate(resource_provider.RACE)
@@ -182,7 +182,7 @@ def _rows_of(
 
 
 def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
-    """Return the existing consumers that are to use nothing."""
+    """Return the existing consumers that are to have no allocations."""
     emptied = [each.consumer.uuid for each in claims if not each.amounts]
     return [held.consumers[uuid] for uuid in emptied if uuid in held.consumers]
 
@@ -206,7 +206,7 @@ def _record_change(
 
 
 def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
-    """Return the entries for what claims change."""
+    """Return the entries for the changes of claims."""
     entries: list[Entry] = []
     before, places = locking.amounts_of(held.rows), _places(held)
     for each in claims:

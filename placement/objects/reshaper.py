@@ -28,7 +28,7 @@ def reshape(
     *,
     attempts: int,
 ) -> None:
-    """Replace the inventories of providers and all that some consumers use.
+    """Replace the inventories of providers and all allocations of some consumers.
 
     Claims are checked against the new inventories and those still to be removed.
     Generations grow as after three writes: new inventories are added, allocations move
@@ -85,7 +85,7 @@ def _check_classes(
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
     ids = resource_class.lock_ids_by_name(tx, [*names, *class_names(claims)])
-    # What was looked up before there were locks.
+    # The ids that were looked up before anything was locked.
     if not known.class_ids.items() <= ids.items():
         raise LostRaceError("a resource class has another id by now")
 

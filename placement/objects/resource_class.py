@@ -60,7 +60,7 @@ def lock_ids_by_name(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
             .order_by(models.ResourceClass.id)
             .with_for_update(read=True, key_share=True)
         )
-        # One may have been deleted since, and its id given to another.
+        # A class may have been deleted since, and its id given to another one.
         if not custom.keys() <= set(tx.execute(query).scalars()):
             raise LostRaceError("a resource class has gone")
     return ids
@@ -138,7 +138,7 @@ def _next_id(connection: sa.Connection) -> int:
 
 
 def _queue_up(tx: Transaction) -> None:
-    """Wait for others that are creating classes, so that no id is used twice."""
+    """Wait for transactions that create classes, so that no id is used twice."""
     first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
     tx.execute(first.limit(1).with_for_update()).all()
 

@@ -39,7 +39,7 @@ class Locked(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a provider is. What another service wrote may lack a root, or a name."""
+    """The place of a provider. A row of another service may lack a root, or a name."""
 
     root_id: int | None
     uuid: str
@@ -102,7 +102,7 @@ _FIELDS = (
     .where(Root.id == models.ResourceProvider.root_provider_id)
     .scalar_subquery(),
 )
-# Others are not part of the API.
+# Providers without a root are not part of the API.
 HAS_ROOT = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
 _LOCKED = sa.select(*_FIELDS).where(HAS_ROOT)
 _IDS = sa.select(models.ResourceProvider.id)
@@ -163,7 +163,7 @@ def lock_by_uuids(
 
     They are locked in the order of their ids. Unknown ones are left out.
 
-    :param ids: the ids that are known, by UUID
+    :param ids: the known ids, by UUID
     """
     row, wanted = models.ResourceProvider, set(uuids)
     rows = exact_match.lock_by_string(tx, _LOCKED, row.id, row.uuid, wanted, ids)
@@ -205,7 +205,7 @@ def list_roots(
 ) -> frozenset[int]:
     """Return the ids of the roots of the providers with some UUIDs or names."""
     row = models.ResourceProvider
-    # Both are optional in the table only.
+    # The root and the name are optional in the table only.
     root_id: Any = row.root_provider_id
     name: Any = row.name
     found = exact_match.ids_of_all(
@@ -233,7 +233,8 @@ def list_places(
 ) -> list[Place]:
     """List the providers with some names and UUIDs.
 
-    Names that the database takes for these count. A provider may occur twice.
+    Names that the database considers equal to these count, too. A provider may occur
+    twice.
     """
     row = models.ResourceProvider
     query = sa.select(row.root_provider_id, row.uuid, row.name).order_by(row.id)
@@ -255,7 +256,7 @@ def check_generation(
 ) -> None:
     """Check that a caller has seen the last change of a provider.
 
-    :param expected: the generation that the caller knows
+    :param expected: the generation that the caller has seen
     :raises ConcurrentUpdate: the generation has changed
     """
     if generation.of(provider) != expected:

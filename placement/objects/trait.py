@@ -166,8 +166,8 @@ def replace_of_many(
 ) -> list[Entry]:
     """Make these the traits of providers, without changing their generations.
 
-    Custom traits that are new are created. The entries for the journal are returned,
-    for the caller to record.
+    New custom traits are created. The caller records the returned entries of the
+    journal.
 
     :raises BadRequest: there is no such trait
     """

@@ -1,4 +1,4 @@
-"""A write: what it is executed on, what it has changed, and what follows its commit."""
+"""A write: its connection, its changes, and the calls after its commit."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from placement.model import entry
 from placement.model.entry import Entry
 from placement_foundation.database.origin import Origin
 
-# What functions that only read take; rooms above use it without SQLAlchemy.
+# The parameter of functions that only read; rooms above need no SQLAlchemy for it.
 Connection: TypeAlias = sa.Connection
 
 
@@ -18,12 +18,12 @@ Connection: TypeAlias = sa.Connection
 class Transaction:
     """One attempt of a write, which ``Ledger.write`` begins, records and commits.
 
-    It comes from ``origin``; what it changes of some subjects comes from ``origins``
-    instead, by UUID. ``changed_trees`` are the ids of roots, for the change log;
+    Its changes come from ``origin``, those of some subjects from ``origins`` instead,
+    by UUID. ``changed_trees`` are the ids of roots, for the change log;
     ``has_changed_names`` is about traits and resource classes, ``has_changed_all``
     about anything. ``entries`` are for the journal, by type and subject, and
-    ``generations`` those of the providers in them, as they are now. ``after_commit`` is
-    done once it has committed, and must not raise.
+    ``generations`` those of the providers in them, as they are now. The calls in
+    ``after_commit`` follow the commit, and must not raise.
     """
 
     connection: sa.Connection
@@ -50,7 +50,7 @@ class Transaction:
         return self.connection.execute(statement, parameters)
 
     def record(self, entries: Iterable[Entry]) -> None:
-        """Have the journal say what has changed; changes of one thing are one entry."""
+        """Add entries for the journal; changes of one subject become one entry."""
         for new in entries:
             key = new.type, new.subject
             known = self.entries.get(key)
@@ -81,5 +81,5 @@ class Transaction:
         self.record([Entry(entry.GAP, None)])
 
     def origin_of(self, subject: str | None) -> Origin:
-        """Return where the changes of a subject come from."""
+        """Return the origin of the changes of a subject."""
         return self.origins.get(subject or "", self.origin)

@@ -126,7 +126,7 @@ def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
 
 
 def load_freed(connection: sa.Connection, consumers: Collection[str]) -> dict[Any, int]:
-    """Return what consumers use; one that does not exist uses nothing."""
+    """Return the usages of consumers, by provider UUID and class name."""
     held = models.Allocation
     freed: dict[tuple[str, str], int] = {}
     for chunk in storage.chunks(sorted(consumers)):

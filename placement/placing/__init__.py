@@ -1,1 +1,1 @@
-"""What requests for placements do: read, choose, write, until it has worked."""
+"""Requests for placements: read, choose, write, until no other request interferes."""

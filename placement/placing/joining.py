@@ -1,7 +1,7 @@
 """Requests for placements that arrive together are written in one transaction.
 
-For one consumer most of the work is the transaction, and that costs hardly more for
-several: so while one is under way, the next requests gather.
+Most of the work for one consumer is the transaction, which costs hardly more for
+several: so the next requests gather while a transaction is under way.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ from placement_foundation.observing import telemetry
 # A request for more consumers is worth a transaction of its own.
 MOST_CONSUMERS = 10
 
-# What has become of a request; None means that it has to try by itself.
+# The outcome of a request; None means that the request has to run by itself.
 _Outcome: TypeAlias = Placements | errors.DatabaseUnavailable | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
-    """One of the requests that are written together, and what was chosen for it.
+    """One of the requests that are written together, and the choice for it.
 
     ``placed`` are the choices by UUID of the consumer.
     """
@@ -45,9 +45,9 @@ class _Part:
 
 
 def place(ledger: Ledger, context: Context, order: Order) -> Placements:
-    """Place the consumers of a request, and return what became of them.
+    """Place the consumers of a request, and return their placements.
 
-    :param ledger: the one of this request, whose transactions come from it
+    :param ledger: the ledger whose origin is this request
     """
     asked = Placing(ledger, context, order)
     with _counted() as result:
@@ -64,7 +64,7 @@ def place(ledger: Ledger, context: Context, order: Order) -> Placements:
 def _may_join(context: Context, order: Order) -> bool:
     """Return whether a request is so simple that others may wait for it.
 
-    What takes long to choose, or depends on consumers elsewhere, is done alone.
+    A request whose choice takes long, or depends on other consumers, runs alone.
     """
     wish = order.wish
     return (
@@ -87,11 +87,11 @@ def _run(asked: Sequence[Placing]) -> Sequence[_Outcome]:
     except errors.DatabaseUnavailable as exc:
         cause = exc.__cause__
         if not (isinstance(cause, Exception) and trouble.is_busy(cause)):
-            # Each would wait for it again, and does not know what was committed.
+            # Each request would wait again, and the transaction may be committed.
             return [_same(exc) for _ in asked]
-        # A lock that one of them needs is held for long.
+        # A lock that one of the requests needs is held for long.
     except errors.ServiceError:
-        # Others were faster, or one of them cannot be looked up or stored.
+        # Others were faster, or one of the requests cannot be looked up or stored.
         pass
     return [None] * len(asked)
 
@@ -116,7 +116,7 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
         return [None] * len(asked)
     claims = [claim for each in parts for claim in each.asked.claims(each.placed)]
     consumers = tuple(claim.consumer.uuid for claim in claims)
-    # The journal says of each change which request made it.
+    # The journal names the request behind each change.
     origins = {uuid: each.asked.ledger.origin for each in parts for uuid in each.placed}
     ground = Ground(consumers, (), {}, frozenset(), frozenset())
 
@@ -140,7 +140,7 @@ def _choose(scene: Scene, asked: Sequence[Placing]) -> Sequence[_Part]:
     for each in asked:
         consumers = each.order.consumers
         chosen = None
-        # What is wrong with a request, or lacks, is found again when it tries alone.
+        # A request that fails here fails again when it runs alone.
         with contextlib.suppress(errors.ServiceError):
             if served.isdisjoint(consumers):
                 chosen = each.choose_beside(scene, series)

@@ -1,4 +1,4 @@
-"""Carrying out a request for placements: read, choose, write; and again if need be.
+"""Running a request for placements: read, choose, write; and again if need be.
 
 The choice is made between two transactions. The second takes the locks, and writes only
 if everything is still as it was and fits.
@@ -43,7 +43,7 @@ TAKEN = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
-    """The cloud at one moment, and what consumers of some requests have by then.
+    """The cloud at one moment, with the allocations of consumers of some requests.
 
     ``existing`` has the allocations of their consumers, and of those beside them, by
     UUID; ``ends`` when the leases of their consumers end.
@@ -82,7 +82,7 @@ class Placing:
         self._good: dict[str, Choice] = {}
 
     def run(self) -> Placements:
-        """Place the consumers, and return what became of them."""
+        """Place the consumers, and return their placements."""
         deadline = time.monotonic() + storage.PATIENCE
         while time.monotonic() < deadline:
             done = self._try()
@@ -91,11 +91,11 @@ class Placing:
         raise errors.Busy(TAKEN)
 
     def _try(self) -> Placements | None:
-        """Choose and write; return None if others were faster."""
+        """Choose and write; return None if other requests were faster."""
         try:
             scene = self.ledger.read(lambda connection: load(connection, [self]))
         except errors.ConcurrentUpdate:
-            # That others were faster says nothing about whether there is room.
+            # A lost race does not show whether there is room.
             return None
         waiting = self._waiting(scene)
         with telemetry.step("search"):
@@ -116,9 +116,9 @@ class Placing:
         return self.told(scene, chosen, placed, written)
 
     def choose_beside(self, scene: Scene, series: Series) -> Chosen | None:
-        """Choose for all consumers, in what earlier choices for others leave.
+        """Choose for all consumers, in the room that earlier choices leave.
 
-        Return None if not all of them are new, or can be placed.
+        Return None unless all of them are new and can be placed.
         """
         if not scene.existing.keys().isdisjoint(self.order.consumers):
             return None
@@ -137,7 +137,7 @@ class Placing:
 
         Those with a good choice come first.
 
-        :raises ConcurrentUpdate: one exists that belongs to somebody else
+        :raises ConcurrentUpdate: a consumer exists with another owner or type
         """
         order = self.order
         owner = (order.project_id, order.user_id, order.consumer_type)
@@ -155,7 +155,7 @@ class Placing:
         return sorted(waiting, key=lambda uuid: uuid not in self._good)
 
     def _choose(self, scene: Scene, waiting: Sequence[str]) -> Chosen:
-        """Choose for all consumers that wait; good choices stay if that will do."""
+        """Choose for all waiting consumers; keep good choices if all fit with them."""
         wish, present = self.order.wish, self._present(scene)
         good = [self._good[uuid] for uuid in waiting if uuid in self._good]
         kept: Sequence[Choice] = ()
@@ -182,10 +182,10 @@ class Placing:
         )
 
     def _check_enough(self, scene: Scene, existing: int, chosen: Chosen) -> None:
-        """Check that as many can be placed as must be.
+        """Check that enough consumers can be placed.
 
-        :raises NoRoom: they cannot
-        :raises SearchExhausted: that is not known
+        :raises NoRoom: too few can be placed
+        :raises SearchExhausted: the search ended before that was clear
         """
         could = existing + len(chosen.choices)
         if could >= self.order.at_least:
@@ -208,7 +208,7 @@ class Placing:
         raise errors.NoRoom(detail)
 
     def _explain(self) -> Explanation | None:
-        """Return why nothing fits; None while enough threads find out for others."""
+        """Return why nothing fits; None if too many explanations are in progress."""
         with (
             contextlib.suppress(errors.Busy),
             self._explaining.turn("Too many explanations are in progress."),
@@ -217,7 +217,7 @@ class Placing:
         return None
 
     def _find_reasons(self) -> Explanation:
-        # Nothing is locked any more, and it may take a second.
+        # No lock is held any more: an explanation may take a second.
         forest = self.ledger.read(lambda connection: cache.load(connection, self.cache))
         asked = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
         return explanation.explain(forest, asked)
@@ -243,7 +243,7 @@ class Placing:
         )
 
     def _keep(self, placed: Mapping[str, Choice], refused: Collection[str]) -> None:
-        """Remember the choices that were good until others changed the ground."""
+        """Remember the choices that were not refused, for the next attempt."""
         self._good = {
             uuid: choice for uuid, choice in placed.items() if uuid not in refused
         }
@@ -255,7 +255,7 @@ class Placing:
         placed: Mapping[str, Choice],
         written: Written,
     ) -> Placements:
-        """Return what became of the request."""
+        """Return the outcome of the request."""
         placements, unplaced = [], []
         for uuid in self.order.consumers:
             if uuid in scene.existing:
@@ -274,17 +274,17 @@ class Placing:
 
 
 def load(connection: Connection, placings: Sequence[Placing]) -> Scene:
-    """Return the cloud as some requests find it, which share a database.
+    """Return the cloud, and the consumers of some requests to one database.
 
     :raises NoLeases: a lease is wanted, and there is no table for it
     """
     orders, forest_cache = [each.order for each in placings], placings[0].cache
     if any(order.lease_seconds is not None for order in orders):
-        # A dry run would not find out when it writes.
+        # A dry run writes nothing, so no later check would find this.
         lease.check_kept(connection)
     own = {uuid for order in orders for uuid in order.consumers}
     uuids = own.union(*(each.beside for each in placings))
-    # Taken first: what it reads decides which moment the transaction sees.
+    # The forest comes first: its read decides which moment the transaction sees.
     kept = forest_cache.load(connection) if forest_cache else None
     existing = allocation.list_by_consumers(connection, uuids)
     ends = stored.load_ends(connection, sorted(own & existing.keys()))
@@ -297,7 +297,7 @@ def load(connection: Connection, placings: Sequence[Placing]) -> Scene:
 
 
 def _standing(allocations: Sequence[Allocation]) -> Standing:
-    """Return what a consumer is, and has by its allocations."""
+    """Return the state of a consumer, from its allocations."""
     consumer = allocations[0].consumer
     owner = Ownership(consumer.project_id, consumer.user_id, consumer.type)
     amounts = {each.provider_uuid: each.amounts for each in allocations}

@@ -38,13 +38,13 @@ class Budget:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether there is nothing left to share out."""
+        """Whether no picks are left to share out."""
         return self._left == 0
 
     def begin_turn(self, free: int) -> bool:
         """Give an anchor its share, in addition to its free picks.
 
-        :returns: whether that is anything at all
+        :returns: whether the anchor has any picks
         """
         self._free = free
         self._allowed = self.turn = free + min(self._share, self._left)

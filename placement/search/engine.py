@@ -145,7 +145,7 @@ def serving(
     Each tree is considered by itself: a candidate of sharing providers alone counts for
     every tree that they share with.
 
-    :param trees: the trees to ask about; None means all
+    :param trees: the trees to consider; None means all
     :param limits: what may be spent on each tree, and on all; None means the default
     :returns: the trees in their order, each with the answer; None if the budget ended
         before it was found
@@ -159,9 +159,9 @@ def serving(
 class Firsts:
     """Finds the first candidate of one anchor after another, within one budget.
 
-    A tree may be given again with less room: each time, it is looked at as it is.
+    The same tree may be passed again with less room.
 
-    :param budget: what may be spent; others may share it
+    :param budget: the budget, which other searches may share
     """
 
     def __init__(self, snapshot: Snapshot, request: Request, budget: Budget) -> None:
@@ -326,7 +326,7 @@ class Anchors:
         return iter((answers,)) if isinstance(answers, tuple) else answers
 
     def _answers(self, tree: Tree) -> Answers:
-        """Return the same, without an iterator for what is known at once."""
+        """Return the same, without an iterator for answers that take no search."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.
             is_met = rules.meets(tree.root, self._of_alone)

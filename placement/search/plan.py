@@ -184,7 +184,7 @@ def _slots(
 def _is_servable(group: Group, snapshot: Snapshot) -> bool:
     """Return whether a group can be served, judging by the group alone.
 
-    A group without resources must ask for a trait or an aggregate, unless it is
+    A group without resources must require a trait or an aggregate, unless it is
     relaxed; ``in_tree`` must name a provider that exists.
     """
     if group.in_tree is not None and group.in_tree not in snapshot.tree_by_uuid:

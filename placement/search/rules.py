@@ -1,7 +1,7 @@
 """The constraints on several picks, one function each.
 
 Each is about a pick together with the picks before it. If a pick breaks one, further
-picks never repair it. What a provider must meet by itself is said by
+picks never repair it. Constraints on single providers are in
 ``placement.model.constraint``.
 """
 
@@ -50,7 +50,7 @@ def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:
 def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
     """``same_subtree``: one of the providers is the others' ancestor, or the same.
 
-    It was decided before which one; it must still serve one of the slots.
+    That ancestor is already decided; it must still serve one of the slots.
     """
     for which in slot.subtrees:
         top = state.tops[which]

@@ -44,7 +44,7 @@ def take_turns(
     An anchor is hard if it spends its share without an answer. It goes on with a larger
     share when no other has answers left. No anchor begins before its turn has come.
 
-    :param anchors: each, or the only answer that one has
+    :param anchors: the anchors; an answer stands for an anchor that has no other
     """
     while True:
         hard: list[Anchor] = []
@@ -82,8 +82,8 @@ def _rounds(
                     break
             else:
                 if not anchor.is_exhausted:
-                    # With nothing left to spend it never goes on: what it holds, which
-                    # grows with its domains, is not kept until the last anchor is done.
+                    # With a budget that is used up the anchor never goes on: it would
+                    # keep its domains in memory until the last anchor is done.
                     hard.append(forgotten if search.budget.is_used_up else anchor)
         if not rest:
             return

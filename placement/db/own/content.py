@@ -1,4 +1,4 @@
-"""The rows that our own tables cannot be without."""
+"""The rows that our own tables must have."""
 
 import datetime
 import secrets
@@ -13,13 +13,13 @@ from placement_foundation.database.migration import Content
 
 # The shards of the trees, and one more for the names.
 STAMPS = 257
-# When a journal begins in which nothing is recorded for the time being.
+# The beginning of a journal that records nothing for the time being.
 NEVER = datetime.datetime(9999, 1, 1)
 
 
 def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
     found = set(connection.scalars(sa.select(models.FOREST_STAMPS.c.shard)))
-    # Nothing was recorded in a new row: whoever kept a forest by an old one sees that.
+    # A new row has a new token: trees that are kept by an old row are read again.
     return [
         {"shard": shard, "changes": f"{secrets.token_hex(6)};"}
         for shard in range(STAMPS)
@@ -30,7 +30,7 @@ def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any
 def list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
     """Return the row for another life of the journal, if it has no state.
 
-    It does not begin before a process says that it records what changes.
+    The journal begins when a process starts to record changes.
     """
     if connection.execute(sa.select(models.JOURNAL_STATE.c.id)).first():
         return []

@@ -1,11 +1,11 @@
-"""Filing: what the inbox has is numbered, and made findable.
+"""Filing: entries of the inbox get their positions, and become findable.
 
 The ids in the inbox are drawn before transactions commit, so they become visible out of
-order. Whoever files takes what is committed, under one lock, and gives it the next
-positions: so whatever becomes visible later gets a later position. Of two transactions
-that change the same tree or consumer, one has committed before the other draws its id:
-each sees the other's locks. So the order of the ids is right for them, wherever both
-are visible, and the earlier one is visible wherever the later one is.
+order. Filing assigns the next positions, under one lock, to committed rows of the
+inbox: rows that become visible later get later positions. Of two transactions that
+change the same tree or consumer, one has committed before the other draws its id: each
+sees the other's locks. So the order of their ids is right wherever both rows are
+visible, and the earlier row is visible wherever the later one is.
 """
 
 import dataclasses
@@ -54,9 +54,9 @@ TABLES = (
 class FilingState:
     """How far the journal is filed, and how far it has expired.
 
-    ``position`` and ``token`` are those of the last entry that was filed, ``expired``
-    and ``expired_token`` those of the last one that is no longer there. Everything
-    since ``begins`` is in the journal. Old entries were last removed at ``tidied``.
+    ``position`` and ``token`` are those of the last filed entry, ``expired`` and
+    ``expired_token`` those of the last removed one. All changes since ``begins`` are in
+    the journal. Old entries were last removed at ``tidied``.
     """
 
     life: str
@@ -75,12 +75,12 @@ _NONE = FilingState("", 0, "", 0, "", _EPOCH, _EPOCH)
 def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
     """Return the state of the journal.
 
-    :param lock: whether to keep others from filing until this transaction ends
+    :param lock: whether to keep other processes from filing until this commits
     """
     query = _STATE.with_for_update() if lock else _STATE
     row = connection.execute(query).one_or_none()
     if row is None and lock:
-        # Only a mishap removes it: everything that was read before is void.
+        # Only a mishap removes the row: all earlier cursors are void.
         missing = {**content.list_missing_state(connection)[0], "begins": clock.now()}
         connection.execute(sa.insert(models.JOURNAL_STATE), missing)
         row = connection.execute(query).one()
@@ -88,7 +88,7 @@ def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
 
 
 def file_all(database: Database) -> None:
-    """File everything that waits in the inbox.
+    """File all rows of the inbox.
 
     :raises DatabaseUnavailable: the database cannot be written
     """
@@ -97,12 +97,12 @@ def file_all(database: Database) -> None:
 
 
 def is_waiting(connection: sa.Connection) -> bool:
-    """Return whether there is something in the inbox."""
+    """Return whether there are rows in the inbox."""
     return bool(connection.scalar(_IS_WAITING))
 
 
 def read(database: Database, work: Callable[[sa.Connection, FilingState], T]) -> T:
-    """Run work in a transaction that finds everything filed that was committed before.
+    """File all entries, then run work in a transaction with the state of the journal.
 
     :raises DatabaseUnavailable: the database cannot be read, or cannot be written
     """
@@ -111,7 +111,7 @@ def read(database: Database, work: Callable[[sa.Connection, FilingState], T]) ->
 
 
 def mark_waiting(connection: sa.Connection) -> str:
-    """Return a mark of what waits to be filed: what has another one is not the same."""
+    """Return a mark of the rows in the inbox: other rows have another mark."""
     return " ".join(map(str, connection.execute(_MARK).one()))
 
 
@@ -131,7 +131,7 @@ def list_waiting(connection: sa.Connection) -> list[Document]:
 
 
 def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> None:
-    """Store entries at the positions after one."""
+    """Move rows of the inbox to the positions after one."""
     entries, mentions = [], []
     for moment, document in _documents(rows):
         position += 1
@@ -178,8 +178,7 @@ def is_usable(connection: sa.Connection) -> bool:
 def abandon(database: Database) -> None:
     """End the life of the journal, since changes are not recorded from now on.
 
-    Otherwise a cursor would miss what is changed until the journal is switched on
-    again.
+    Otherwise a cursor would miss the changes until the journal is switched on again.
 
     :raises DatabaseUnavailable: the database cannot be written
     """
@@ -201,7 +200,7 @@ def _abandon(connection: sa.Connection) -> None:
 
 
 def resume(database: Database) -> None:
-    """Let the journal begin now, if nothing was recorded until now.
+    """Let the journal begin now, unless it has begun already.
 
     :raises DatabaseUnavailable: the database cannot be read, or cannot be written
     """
@@ -214,6 +213,6 @@ def _is_abandoned(connection: sa.Connection) -> bool:
 
 
 def _resume(connection: sa.Connection) -> None:
-    # Another process may have done it: what was recorded since then is there.
+    # Another process may have done it: entries since then are in the journal.
     if load_state(connection, lock=True).begins == content.NEVER:
         set_state(connection, begins=clock.now())

@@ -1,4 +1,4 @@
-"""The feed: what has changed since a cursor, now or as soon as something has."""
+"""The feed: the entries after a cursor, now or as soon as there is one."""
 
 import time
 
@@ -14,11 +14,11 @@ from placement.objects.journal.reading import CursorAheadError
 from placement_foundation import ending
 from placement_foundation.database.storage import Database
 
-# How long a node of a cluster may lag behind the one that gave a cursor, in seconds.
+# How long a node of a cluster may lag behind the node that issued a cursor, in seconds.
 LAG = 2.0
 # The pause before a node of a cluster is queried again, in seconds.
 PAUSE = 0.2
-# The pause before a waiting reader looks again, in seconds.
+# The pause before a waiting request reads again, in seconds.
 LOOK_EVERY = 0.5
 
 
@@ -27,10 +27,10 @@ def follow(
 ) -> EntryPage:
     """Return the entries since a place that pass filters, the oldest first.
 
-    No transaction is open while it waits, and no connection is in use.
+    A wait keeps no transaction open, and no connection in use.
 
     :param wait: how long to wait for an entry if there is none, in seconds
-    :raises CursorGone: it is not known what has changed since
+    :raises CursorGone: the journal lacks entries since the cursor
     """
     deadline = time.monotonic() + wait
     page = _read(keeper.database, since, filters, limit)
@@ -50,7 +50,7 @@ def follow(
 def _read(
     database: Database, since: Since, filters: EntryFilters, limit: int
 ) -> EntryPage:
-    """File what is new, and return a page."""
+    """File new entries, and return a page."""
 
     def read(connection: sa.Connection, state: FilingState) -> EntryPage:
         return _read_once(connection, state, since, filters, limit)

@@ -1,4 +1,4 @@
-"""What a process knows of the journal of its database."""
+"""The state of a database's journal in one process."""
 
 import contextlib
 import threading
@@ -12,8 +12,8 @@ from placement_foundation.observing import telemetry
 class Keeper:
     """The journal of a database, as one process keeps it.
 
-    ``missed`` counts what was changed without an entry, and ``recorded`` is the count
-    that the last gap in the journal was about.
+    ``missed`` counts changes without an entry, and ``recorded`` is the part of them
+    that gaps in the journal cover.
 
     :param days: for how many days entries are kept
     :param most_waiting: returns how many readers may wait for entries at a time
@@ -32,17 +32,17 @@ class Keeper:
 
     @property
     def has_missed(self) -> bool:
-        """Whether something was changed without an entry."""
+        """Whether there were changes that no entry and no gap covers."""
         return self.missed > self.recorded
 
     def miss(self) -> None:
-        """Remember that something was committed without an entry."""
+        """Count a change that was committed without an entry."""
         with self._lock:
             self.missed += 1
 
     @contextlib.contextmanager
     def waiting_place(self) -> Iterator[bool]:
-        """Take a place among the readers that wait; give whether there was one."""
+        """Take a place among the waiting readers; yield whether one was free."""
         with self._lock:
             is_free = self.waiting < self._most_waiting()
             self.waiting += is_free

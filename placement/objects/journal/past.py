@@ -1,4 +1,4 @@
-"""What was allocated at a moment: what is allocated now, with later changes undone."""
+"""The allocations at a moment: those of now, with later changes undone."""
 
 import dataclasses
 import datetime
@@ -36,12 +36,12 @@ def undo(
     filters: EntryFilters,
     at: datetime.datetime,
 ) -> dict[str, Amounts]:
-    """Return what consumers used at a moment.
+    """Return the allocations of consumers at a moment.
 
-    :param now: what those use now that pass the filters, by consumer; the transaction
-        has read it
+    :param now: the present allocations that pass the filters, by consumer, as this
+        transaction has read them
     :param filters: of a consumer, or of a provider
-    :raises BadRequest: the journal does not go back so far, or the moment is to come
+    :raises BadRequest: the journal begins later, or the moment is in the future
     """
     _check_has_been(connection, at)
     state = filing.load_state(connection)
@@ -73,9 +73,9 @@ def _check_reaches(
     waiting: Iterable[Document],
     at: datetime.datetime,
 ) -> None:
-    """Check that everything since a moment is in the journal.
+    """Check that the journal has all changes since a moment.
 
-    :raises BadRequest: it is not; it names the earliest possible moment
+    :raises BadRequest: it has not; the error names the earliest possible moment
     """
     earliest = render_time(state.begins)
     gap = connection.scalar(_LAST_GAP)

@@ -1,4 +1,4 @@
-"""Reading what is filed: cursors, and pages of the feed and of history."""
+"""Reading filed entries: cursors, and pages of the feed and of history."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from placement.objects.journal.filing import FilingState
 from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
 
-# How many entries are looked at for one page that leaves out many of them.
+# How many entries are read for one page at most, if filters leave out many of them.
 MOST_SCANNED = 20_000
 LEAST_BATCH = 1_000
 
@@ -39,7 +39,7 @@ OFF = (
 
 
 class CursorAheadError(Exception):
-    """A cursor is ahead of what this node of the database knows, perhaps not yet."""
+    """A cursor is ahead of this node of the database, which may lag behind."""
 
 
 def check_is_kept(keeper: Keeper | None) -> Keeper:
@@ -67,22 +67,22 @@ def check_is_readable(connection: sa.Connection) -> None:
 
 
 def newest(state: FilingState) -> Cursor:
-    """Return the place after everything that is filed."""
+    """Return the place after all filed entries."""
     return Cursor(state.life, state.position, state.token)
 
 
 def oldest(state: FilingState) -> Cursor:
-    """Return the place before everything that is kept."""
+    """Return the place before all kept entries."""
     return Cursor(state.life, state.expired, state.expired_token)
 
 
 def load_cursor(
     connection: sa.Connection, keeper: Keeper | None
 ) -> tuple[Cursor | None, str | None]:
-    """Return a place before everything that the transaction does not see yet.
+    """Return a place before all changes that the transaction does not see yet.
 
-    The second part stands for everything that it does see, and is None if there are
-    changes that were not recorded. Both are None if nothing is recorded.
+    The second part stands for all changes that it does see, and is None if some were
+    not recorded. Both are None if no changes are recorded.
     """
     if keeper is None or not filing.is_usable(connection):
         return None, None
@@ -92,10 +92,10 @@ def load_cursor(
 
 
 def check_cursor(connection: sa.Connection, state: FilingState, cursor: Cursor) -> None:
-    """Check that everything after a cursor is in the journal.
+    """Check that the journal has all entries after a cursor.
 
-    :raises CursorGone: it is not
-    :raises CursorAheadError: there is no such place yet
+    :raises CursorGone: it has not
+    :raises CursorAheadError: the journal has not reached the cursor yet
     """
     if cursor.life != state.life:
         raise errors.CursorGone(f"This cursor is of another journal. {READ_FLEET}")
@@ -111,7 +111,7 @@ def check_cursor(connection: sa.Connection, state: FilingState, cursor: Cursor) 
         raise errors.CursorGone(
             f"The database was restored since this cursor was given. {READ_FLEET}"
         )
-    # Positions have no gaps: what the page begins with, and the last entry, are there.
+    # Positions have no gaps: the entry after the cursor and the last one must be there.
     if cursor.position < state.position and not ends <= stored.keys():
         raise errors.CursorGone(f"The journal was emptied. {READ_FLEET}")
 
@@ -150,7 +150,7 @@ def list_history(
 ) -> EntryPage:
     """Return the entries before a marker, the newest first; None means the end.
 
-    The cursor of the page is the marker with which to go on.
+    The cursor of the page is the marker for the next page.
 
     :raises CursorGone: the marker is of a journal that was restored or emptied
     """
@@ -182,8 +182,8 @@ def _check_marker(
 ) -> None:
     """Check that history can go on from a marker.
 
-    What has been removed since it was given is not missed, and a node of a cluster may
-    not know its entry yet.
+    The entry of a marker may be removed since, which does no harm, and a node of a
+    cluster may lack it for now.
 
     :raises CursorGone: the marker is of a journal that was restored or emptied
     """
@@ -217,9 +217,9 @@ def _collect(
     limit: int,
     end: Cursor,
 ) -> EntryPage:
-    """Return a page of the entries that pass, of those that are looked at.
+    """Return a page of those entries that pass the filters.
 
-    :param end: the cursor of a page after which there is no more
+    :param end: the cursor of the last page
     """
     entries: list[Document] = []
     cursor = end
@@ -241,13 +241,13 @@ def _look_through(
     *,
     newest_first: bool,
 ) -> Iterator[tuple[int, Document]]:
-    """Yield what may pass on one side of a position, while it is read.
+    """Yield entries on one side of a position that may pass, while they are read.
 
-    :param size: how many entries to read at a time, unless most of them may not pass
+    :param size: how many entries to read at a time, unless many of them may not pass
     """
     if not filters.is_lax:
         size = max(size, LEAST_BATCH)
-    # For a mention, that is what has it, and gaps, of which an entry may be both.
+    # Entries with the mention may pass, and gaps; an entry may be both.
     mentions = [filters.mention, GAP] if filters.mention else [None]
     while True:
         queries = [

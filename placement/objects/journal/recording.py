@@ -35,7 +35,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def note_gap(tx: Transaction) -> None:
-    """Record that there were changes that were not recorded."""
+    """Record a gap: there were changes without entries."""
     tx.record([_GAP])
 
 
@@ -65,7 +65,7 @@ def _list_rows(tx: Transaction, keeper: Keeper) -> list[dict[str, Any]]:
     if not changed:
         return []
     if not own_table.is_writable(tx.connection, models.JOURNAL_INBOX):
-        # If the commit fails, a gap too many is noted, which does no harm.
+        # If the commit fails, there is a gap too many, which does no harm.
         keeper.miss()
         return []
     counts = collections.Counter(each.type for each in changed)
@@ -87,7 +87,7 @@ def _is_change(each: Entry) -> bool:
 
 
 def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
-    """Return an entry as JSON, without what is the same for the whole transaction."""
+    """Return an entry as JSON, without the members that all entries of a row share."""
     generation = each.generation
     if each.subject and each.type in entry.OF_PROVIDER:
         generation = generations.get(each.subject)

@@ -21,13 +21,12 @@ from placement_foundation.database.storage import Database
 
 # How often old entries are removed, by whichever process comes first, in seconds.
 EVERY = 60
-# How often to look whether a gap is to be recorded, in seconds: until it is, only one
-# process knows of it.
+# How often to look whether a gap is to be recorded, in seconds: until then, its only
+# trace is in the memory of one process.
 LOOK_EVERY = 1
-# What makes such an entry.
+# The origin of such an entry.
 NOTICED = "noticed by the service"
-# How many entries are removed in one transaction: readers that have something to file
-# wait for it.
+# How many entries one transaction removes: requests that file entries wait for it.
 BATCH = 100
 
 _entry = models.JOURNAL_ENTRIES.c
@@ -35,14 +34,14 @@ _mention = models.JOURNAL_MENTIONS.c
 
 
 def tidy(keeper: Keeper) -> None:
-    """Do what is due. Any process may do this at any time, as often as it likes.
+    """File the inbox, and remove old entries if that is due, in any process.
 
     :raises Exception: the database is in trouble
     """
     database = keeper.database
     if not database.read(filing.is_usable):
         return
-    # Another process may have been without a journal since this one began.
+    # Another process, without a journal, may have abandoned it since this one began.
     filing.resume(database)
     filing.file_all(database)
     if database.write(_take_turn):
@@ -50,10 +49,10 @@ def tidy(keeper: Keeper) -> None:
 
 
 def record_gap(keeper: Keeper, monotonic: Callable[[], float] = time.monotonic) -> None:
-    """Record that there were changes that were not recorded, if there were.
+    """Record a gap if there were changes without entries.
 
-    The first is recorded at once. As long as another service goes on writing, one a
-    minute is enough for readers to begin anew.
+    The first gap is recorded at once. As long as another service goes on writing, one
+    gap a minute is enough for readers to begin anew.
 
     :param monotonic: returns the time, in seconds
     :raises Exception: the database is in trouble
@@ -100,8 +99,8 @@ def _remove_some(connection: sa.Connection, before: datetime.datetime) -> int:
     mentions = {each for document in documents for each in mentions_of(document)}
     first, last = old[0].position, old[-1].position
     for some in storage.chunks(sorted(mentions)):
-        # By both columns of the key: PostgreSQL would pass all that were removed before
-        # of what many entries mention.
+        # By both columns of the key: PostgreSQL would pass all rows of a frequent
+        # mention that were removed before.
         in_range = _mention.position.between(first, last)
         connection.execute(
             sa.delete(models.JOURNAL_MENTIONS).where(
@@ -116,7 +115,7 @@ def _remove_some(connection: sa.Connection, before: datetime.datetime) -> int:
         expired=last,
         expired_token=token_of(documents[-1]),
         begins=max(state.begins, old[-1].time),
-        # The turn lasts as long as this goes on.
+        # The turn lasts as long as removals go on.
         tidied=clock.now(),
     )
     return len(old)

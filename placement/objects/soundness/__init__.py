@@ -1,1 +1,1 @@
-"""Whether a database is sound, and what mends it where it is not."""
+"""Checks whether a database is sound, and repairs."""

@@ -1,4 +1,4 @@
-"""Looking for rows that break the rules, and mending what has one right answer."""
+"""Finding rows that break rules, and mending those with one right answer."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ from placement.objects.soundness.rule import RULES, Removal, Repair, Rule
 from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence
 
-# How many rows a repair removes without a number that allows it.
+# How many rows a repair may remove if the caller gives no number.
 HANDFUL = 5
 # How many documents are in memory at a time.
 BATCH = 1_000
@@ -24,7 +24,7 @@ BATCH = 1_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """A broken rule: how many rows break it, and these, or the first of them."""
+    """A broken rule, with the number of the rows that break it, and the first ones."""
 
     name: str
     meaning: str
@@ -35,7 +35,7 @@ class Finding:
 
 
 class RemovalRefusedError(Exception):
-    """A repair would remove more than it may.
+    """A repair would remove more rows than it may.
 
     :param rows: how many rows
     :param shared: how many of them are allocations of consumers that keep others
@@ -52,7 +52,7 @@ def check(
 ) -> Iterator[Finding]:
     """Yield a finding for each rule that is broken.
 
-    :param most: how many rows that break one are in its finding; None means all
+    :param most: how many rows are in each finding; None means all
     """
     present = set(sa.inspect(connection).get_table_names())
     for rule in rules:
@@ -82,17 +82,17 @@ def repair(
     findings: Iterable[Finding],
     most_removed: int | None = None,
 ) -> dict[str, int]:
-    """Mend what has one right answer; return how many rows were, by rule.
+    """Mend rows with one right answer; return how many rows were mended, by rule.
 
-    Mending one may break another: a consumer may be left without allocations.
+    To mend one row may break another rule: a consumer may lose all its allocations.
 
     :param most_removed: how many rows may be removed; None means a handful, and no
         allocation of a consumer that keeps others
-    :raises RemovalRefusedError: more would be removed
+    :raises RemovalRefusedError: the repairs would remove more
     """
     mended: Counter[str] = Counter()
     removed = shared = 0
-    # One leads to another at most once for each rule.
+    # A repair leads to another one at most once for each rule.
     for _ in RULES:
         before = mended.total()
         for each in findings:
@@ -132,7 +132,7 @@ def _check_sequences(connection: sa.Connection) -> Iterator[Finding]:
 
 
 def _check_content(connection: sa.Connection, present: Set[str]) -> Iterator[Finding]:
-    """Yield a finding if our own tables lack rows that they cannot be without."""
+    """Yield a finding for each of our own tables that lacks rows of its content."""
     for table, list_missing in content.CONTENT.rows.items():
         missing = list_missing(connection) if table.name in present else ()
         if missing:
@@ -169,7 +169,7 @@ _HOLES = (
     )
     .order_by("before")
 )
-# The documents in our own tables: the rule, the column, and what reads one.
+# The documents in our own tables: the rule, the column, and the parser.
 _DOCUMENTS: Sequence[tuple[str, sa.Column[Any], Callable[[Any], object]]] = (
     ("declaration-document", models.DECLARATIONS.c.document, declared.parse_document),
     ("note-document", models.NOTES.c.document, json.loads),

@@ -1,10 +1,9 @@
-"""What the service relies on, and the queries for the rows that break it.
+"""The rules that the service relies on.
 
-Each rule is a query for the rows that break it. Some of what it finds is damage, which
-only a program that writes past the API can do; the rest, more used than there is, say,
-the API allows, but an operator wants to know of it. What UNIQUE constraints guarantee
-is not looked for; foreign keys guarantee nothing on SQLite, nor after a restore that
-switched them off.
+Each rule is a query for the rows that break it. Some rows are damage, which only a
+program that writes past the API can do; the API allows the others, more used than there
+is, say, but they matter to an operator. No rule repeats a UNIQUE constraint; foreign
+keys guarantee nothing on SQLite, nor after a restore that switched them off.
 """
 
 import dataclasses
@@ -29,11 +28,11 @@ Repair: TypeAlias = Callable[[Transaction], int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """What has to be true of the rows, and the query for those that break it.
+    """A condition on rows, and the query for the rows that break it.
 
     ``repair`` mends them all, where there is one right way to, and returns how many.
-    Nothing that counts as used is ever changed. ``needs`` names a table that a database
-    may lack.
+    Rows that count as used never change. ``needs`` names a table that a database may
+    lack.
     """
 
     name: str
@@ -57,7 +56,7 @@ class Removal:
         return tx.execute(removal).rowcount
 
     def count_shared(self, connection: sa.Connection) -> int:
-        """Return how many are allocations of consumers that keep others."""
+        """Return how many of the rows are allocations of consumers that keep others."""
         if self.table is not Held:
             return 0
         removed = sa.select(Held.id).where(self.condition)
@@ -70,7 +69,7 @@ class Removal:
 
 
 def _lacks(table: Any, target: Any, *refers: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that there is no row of a target to which a row refers."""
+    """Return the condition that a row refers to a row that a target lacks."""
     return ~sa.select(target).where(*refers).correlate(table).exists()
 
 
