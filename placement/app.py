@@ -127,7 +127,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
 def _list_chores(
     config: cfg.ConfigOpts, ledger: Ledger, context: Context
 ) -> list[Chore]:
-    """Return what each process does beside its requests."""
+    """Return the chores of a process, which run beside its requests."""
     chores = []
     if context.forest_cache:
         compare = functools.partial(context.forest_cache.watch, ledger.database)
@@ -150,7 +150,7 @@ def build(
 ) -> "WSGIApplication":
     """Return the service on a database that is ready, as one WSGI application.
 
-    :param context: that of its handlers, if it is not made from the configuration
+    :param context: the context of its handlers; None makes it from the configuration
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)

@@ -25,8 +25,8 @@ from placement_foundation.http.thread_limit import ThreadLimit
 S = TypeVar("S")
 T = TypeVar("T")
 
-# Explanations of failed placements may use one such part of the threads, beside the
-# half for heavy requests; and how long one waits for its turn, in seconds.
+# Explanations of placements that do not fit take at most one of so many parts of the
+# threads, beside heavy requests. Each waits so many seconds at most for its turn.
 EXPLAINING_PART = 4
 EXPLAINING_PATIENCE = 0.2
 
@@ -36,7 +36,8 @@ class Context:
     """The values that all requests to this service share.
 
     ``forest_cache`` is None if the forest is not kept between requests, and ``journal``
-    if changes are not recorded. ``placings`` forms groups of requests for placements.
+    is None if changes are not recorded. ``placings`` gathers requests for placements
+    that arrive at the same time.
     """
 
     settings: conf.Settings
@@ -53,7 +54,7 @@ def context_of(
     forest_cache: CachedForest | None = None,
     journal: Keeper | None = None,
 ) -> Context:
-    """Return the context of a service that keeps the forest, if it has a cache."""
+    """Return the context of a service. Without a cache, no forest is kept."""
     return Context(settings, forest_cache, Gathering(), journal)
 
 
@@ -77,9 +78,9 @@ class Call(operation.Call[S, Context]):
         return self.ledger.write(work)
 
     def forest(self, part: Part | None = None) -> Forest:
-        """Return the forest at this moment: kept, or read for this.
+        """Return the forest at this moment: the kept one, or one read for this call.
 
-        :param part: all that has to be read; None means the whole cloud
+        :param part: the part that has to be read; None means the whole cloud
         """
         return self.read(lambda connection: self.forest_of(connection, part))
 

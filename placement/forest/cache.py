@@ -1,4 +1,4 @@
-"""The forest that a process keeps between requests, brought up to date by each."""
+"""The forest that a process keeps between requests. Each brings it up to date."""
 
 import threading
 import time
@@ -23,8 +23,8 @@ from placement_foundation.serving import interpreter
 
 LOG = log.getLogger(__name__)
 
-# The pause between two comparisons of sums: so many seconds, and so many times as long
-# as the database took for the last one.
+# The pause between two comparisons of sums: so many seconds, or so many times as long
+# as the database took for the last one, if that is longer.
 CHECK_EVERY = 3
 REST = 50
 # How long a comparison may be overdue before a request makes it, in seconds: a server
@@ -33,11 +33,12 @@ OVERDUE = 3
 # For how long other threads leave a comparison to the thread that has begun it, in
 # seconds.
 LONGEST_CHECK = 60
-# How often a thread looks whether a comparison is due, and how often it reads the
-# whole forest afresh, in seconds. Chores vary that by half: ten minutes at most.
+# The intervals at which a thread looks whether a comparison is due, and at which it
+# reads the whole forest afresh, in seconds. Chores vary them by half: ten minutes at
+# most.
 WATCH_EVERY = 1
 READ_EVERY = 400
-# For how long all changes must have been recorded before the forest is kept again, in
+# The time without an unrecorded change after which the forest is kept again, in
 # seconds.
 QUIET = 300
 
@@ -50,10 +51,10 @@ def load(
 ) -> Forest:
     """Return the forest as the transaction sees it: kept, or read afresh.
 
-    Working with it needs no database, and should wait until the transaction has ended.
+    Use it after the transaction has ended, since it needs no database.
 
-    :param part: the needed part, which is all that a forest read afresh has; None means
-        the whole cloud
+    :param part: the part of the cloud that is needed, and all that is read if no forest
+        is kept; None means the whole cloud
     """
     current = cache.load(connection) if cache else None
     return current.forest if current else loading.load(connection, part)
@@ -83,8 +84,8 @@ class CachedForest:
     empty       None          None               a forest read afresh, which is kept
                                                  if changes are recorded
     kept        a forest      None               this one, brought up to date by the
-                                                 change log, which is kept instead
-    distrusted  a forest, or  a time             nothing: it reads the cloud for itself
+                                                 change log; the result is kept
+    distrusted  a forest, or  a time             no forest: it reads the cloud itself
                 None
     ==========  ============  =================  =====================================
 
@@ -94,11 +95,11 @@ class CachedForest:
     ``QUIET`` seconds without another such change it is *kept* again.
 
     ``_difference`` is by how much the sums over the database exceed those over the
-    forest if nothing is amiss: by rows that no answer depends on. ``_next_check`` is
-    the time of the next comparison, and ``_has_complained`` whether the service has
-    logged that rows are missing.
+    forest while all changes are recorded, due to rows that no answer depends on.
+    ``_next_check`` is the time of the next comparison of sums, and ``_has_complained``
+    whether the log has the warning that rows are missing.
 
-    :param journal: counts the changes that were not recorded
+    :param journal: gets a gap when changes without a record are found
     :param clock: returns the time, in seconds
     """
 
@@ -134,7 +135,7 @@ class CachedForest:
         return current
 
     def watch(self, database: Database) -> None:
-        """Compare sums with the database if that is due, in a thread of its own.
+        """Compare sums with the database, if that is due. A chore calls it.
 
         :raises Exception: the comparison failed; the next call tries again
         """
@@ -143,7 +144,7 @@ class CachedForest:
             database.look(self._watch)
 
     def read_again(self, database: Database) -> None:
-        """Read the whole forest afresh, to find changes that no sum shows, in a thread.
+        """Read everything afresh, to find changes that no sum shows. A chore calls it.
 
         :raises Exception: the reading failed
         """
@@ -232,7 +233,7 @@ class CachedForest:
         telemetry.record(measure.FOREST_TREES, size)
 
     def _check(self, connection: Connection, current: Checkpoint) -> Checkpoint | None:
-        """Return the forest if sums show no change that was not recorded, else None."""
+        """Return the forest; None if sums show a change that was not recorded."""
         own = fingerprint.of_forest(current.forest)
         before = self._clock()
         # Other threads leave the comparison to this one.
@@ -277,7 +278,7 @@ class CachedForest:
         LOG.info("no other service writes to this database: the forest is kept")
 
     def _count(self, found_by: str) -> None:
-        """Count changes that were not recorded; the journal lacks them as well."""
+        """Count that changes were not recorded, and let the journal have a gap."""
         telemetry.record(measure.FOREST_CORRECTIONS, found_by=found_by)
         if self._journal:
             self._journal.miss()

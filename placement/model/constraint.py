@@ -1,4 +1,4 @@
-"""The constraints of a request: what each means, what an index shows of it, its words.
+"""The constraints of a request: the meaning of each, its use of an index, its words.
 
 Everything about a kind of constraint is in its class: which field of a request it comes
 from, and how that field is made of constraints; what a provider must have; which trees
@@ -19,10 +19,10 @@ from placement.model.tree import Provider, Tree
 
 # A name, an amount, or several names.
 Value: TypeAlias = Any
-# What is needed, or what is there, in the form for a document.
+# A value that is needed, or one that is present, in the form for a document.
 Shown: TypeAlias = Any
 
-# How many groups are named.
+# The most groups that a phrase names.
 MOST_NAMED = 5
 # All trees, as bits.
 EVERYWHERE = -1
@@ -74,8 +74,9 @@ class Constraint:
     look at the providers of a host shows whether the host lacks what it names.
 
     It is ``of_root`` if it is about the root of a tree, and ``of_amount`` if it is
-    about an amount of a class. For the group without suffix, the root must meet what is
-    ``of_anchor``, too, and if it meets what is ``of_tree``, its tree does as a whole.
+    about an amount of a class. Two flags are about the group without suffix: the root
+    must meet a constraint ``of_anchor``, too; and if the root meets one ``of_tree``,
+    all members of its tree count as meeting it.
     """
 
     kind: ClassVar[str] = ""
@@ -92,12 +93,12 @@ class Constraint:
 
     @classmethod
     def values_in(cls, asked: Any) -> Iterable[Value]:
-        """Return the values for each of which a request or a group has a constraint."""
+        """Return the values of the constraints of this kind on a request or a group."""
         return sorted(getattr(asked, cls.kind))
 
     @staticmethod
     def field_of(some: "Sequence[Constraint]") -> Any:
-        """Return the field that stands for just some constraints of the kind."""
+        """Return the field of a request or group with just these constraints."""
         return frozenset([each.value for each in some])
 
     @property
@@ -141,15 +142,15 @@ class Constraint:
         raise NotImplementedError
 
     def lack(self, *, plural: bool) -> str:
-        """Return what hosts that it keeps out lack, as a predicate."""
+        """Return the predicate of hosts that it keeps out, such as "lack AVX2"."""
         raise NotImplementedError
 
     def lack_of_one(self) -> str:
-        """Return what one host lacks that it keeps out, whatever else is requested."""
+        """Return the predicate of one host, if no other constraint matters."""
         return self.lack(plural=False)
 
     def thing(self) -> str:
-        """Return the noun for what is given up without it, if there is a noun."""
+        """Return the noun for what it requires, which ``instead`` needs by default."""
         return ""
 
     def instead(self) -> str:
@@ -157,11 +158,11 @@ class Constraint:
         return f"do without {self.thing()}"
 
     def meets(self, provider: Provider) -> bool:
-        """Return whether a provider has what it names."""
+        """Return whether a provider meets it by itself."""
         raise NotImplementedError
 
     def trees_in(self, index: TreeIndex) -> int:
-        """Return the trees that may have a member that meets it, and maybe others."""
+        """Return all trees with a member that meets it, and maybe others."""
         return EVERYWHERE
 
     def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
@@ -180,14 +181,14 @@ class Constraint:
         return 0.0
 
     def remarks(self, hosts: Sequence[Sequence[InventoryUsage]]) -> list[str]:
-        """Return what hosts that it keeps out have instead, as phrases.
+        """Return phrases about what the hosts that it keeps out have instead.
 
         :param hosts: the inventories of each host that its amount is about
         """
         return []
 
     def in_vain(self) -> str:
-        """Return the phrase for a name that nothing in the cloud has, if any."""
+        """Return the phrase for a name that occurs nowhere in the cloud, or none."""
         return ""
 
     def instead_has(self, provider: Provider) -> str:

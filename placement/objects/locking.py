@@ -1,4 +1,4 @@
-"""Locking what a write of allocations touches: consumers, and then providers."""
+"""The locks of a write of allocations: on consumers, and then on providers."""
 
 import collections
 import dataclasses
@@ -53,7 +53,7 @@ _IDS = sa.select(models.Allocation.id)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """A stored allocation of a consumer, which is locked if it has a record."""
+    """A stored allocation. Its consumer is locked, if that has a record."""
 
     id: int
     consumer_uuid: str
@@ -64,11 +64,11 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClaimNames:
-    """The ids of the names in claims, as they were before anything was locked.
+    """The consumers and ids that belong to the names in claims, before any lock.
 
     ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
     name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
-    are keyed by UUID, and only there if the database needs them to lock providers.
+    are keyed by UUID; they are empty unless the database needs them to lock providers.
     """
 
     consumers: frozenset[str]
@@ -79,7 +79,7 @@ class ClaimNames:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """What a write of allocations has locked, and the rows that it replaces.
+    """The locked consumers and providers of a write, and the rows that it replaces.
 
     Consumers and providers are keyed by UUID; those that do not exist are left out.
     """
@@ -142,7 +142,7 @@ def hold(
 
 
 def narrow(held: Held, uuids: Collection[str]) -> Held:
-    """Return the locked rows that belong to some of the consumers."""
+    """Return the part of ``held`` that belongs to some of the consumers."""
     rows = [row for row in held.rows if row.consumer_uuid in uuids]
     used = {row.provider_uuid for row in rows}
     return Held(
@@ -169,7 +169,7 @@ def _list_rows(
 ) -> list[Row]:
     """Return the allocations of locked consumers, and of those without a record.
 
-    A consumer that another request has just created is in neither group.
+    Allocations of a consumer that another request has just created are left out.
     """
     wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     rows: list[Row] = []
@@ -200,7 +200,7 @@ def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
 
 
 def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
-    """Return how much rows use of each inventory."""
+    """Return the amount that rows use of each inventory."""
     used: collections.Counter[Place] = collections.Counter()
     for row in rows:
         used[row.provider_uuid, row.class_name] += row.used
@@ -208,7 +208,7 @@ def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
 
 
 def amounts_of(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return what rows use, by consumer, provider and class."""
+    """Return the amounts of rows, by consumer, provider and class."""
     amounts: dict[str, dict[str, dict[str, int]]] = {}
     for row in rows:
         of_consumer = amounts.setdefault(row.consumer_uuid, {})

@@ -36,9 +36,9 @@ _INSERT = sa.insert(models.Allocation).inline()
 def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) -> None:
     """Replace all allocations of the consumers of the claims.
 
-    :param attempts: how many times this may be tried while other requests change the
-        same providers. These wait for our locks, so the first attempt never fails for
-        that reason; all that matters is whether one is allowed.
+    :param attempts: how many attempts the configuration allows while others change the
+        same providers. They have to wait for our locks, so the first attempt never
+        fails for that reason: only 0 makes a difference.
     :raises ConcurrentUpdate: a consumer does not have the expected generation, or
         no attempt is allowed
     :raises BadRequest: there is no such provider
@@ -206,7 +206,7 @@ def _record_change(
 
 
 def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
-    """Return the entries for the changes of claims."""
+    """Return the journal entries for the changes of claims."""
     entries: list[Entry] = []
     before, places = locking.amounts_of(held.rows), _places(held)
     for each in claims:

@@ -18,12 +18,12 @@ Connection: TypeAlias = sa.Connection
 class Transaction:
     """One attempt of a write, which ``Ledger.write`` begins, records and commits.
 
-    Its changes come from ``origin``, those of some subjects from ``origins`` instead,
-    by UUID. ``changed_trees`` are the ids of roots, for the change log;
-    ``has_changed_names`` is about traits and resource classes, ``has_changed_all``
-    about anything. ``entries`` are for the journal, by type and subject, and
-    ``generations`` those of the providers in them, as they are now. The calls in
-    ``after_commit`` follow the commit, and must not raise.
+    Its ``origin`` is the request or command behind it; subjects with another origin are
+    in ``origins``, by UUID. ``changed_trees`` are the ids of roots, for the change log;
+    ``has_changed_names`` says that traits or resource classes have changed,
+    ``has_changed_all`` that anything may have. ``entries`` are those for the journal,
+    by type and subject, ``generations`` the current ones of the providers in them. The
+    functions in ``after_commit`` run after the commit, and must not raise.
     """
 
     connection: sa.Connection
@@ -50,7 +50,7 @@ class Transaction:
         return self.connection.execute(statement, parameters)
 
     def record(self, entries: Iterable[Entry]) -> None:
-        """Add entries for the journal; changes of one subject become one entry."""
+        """Add entries for the journal; those of one type and subject become one."""
         for new in entries:
             key = new.type, new.subject
             known = self.entries.get(key)

@@ -1,4 +1,4 @@
-"""The fleet: all providers, with what they have and who uses it."""
+"""The fleet: all providers, with their inventories and their consumers."""
 
 import contextlib
 import dataclasses
@@ -17,7 +17,7 @@ NO_COUNTS: Mapping[int, int] = MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A provider, the allocations of it, and how many consumers its tree has."""
+    """A provider, its allocations, and the number of consumers of its tree."""
 
     provider: Provider
     holdings: tuple[Holding, ...]
@@ -37,12 +37,12 @@ def list_members(
 ) -> Generator[Member, None, None]:
     """Yield providers, each before those below it, with their holdings.
 
-    Nothing is read ahead: neither of the forest nor of the holdings.
+    Neither the forest nor the holdings are read ahead.
 
     :param found: the providers, by tree; None means all
-    :param holdings: by the ids of the roots of their providers; some may be of other
-        providers; closed with the members
-    :param counts: how many consumers trees have, by the ids of their roots
+    :param holdings: allocations, in the order of the ids of their roots; those of other
+        providers are skipped; they are closed together with the members
+    :param counts: the numbers of consumers of trees, by the ids of their roots
     """
     if found is None:
         trees = forest.everything.trees

@@ -50,12 +50,12 @@ Table = Mapping[str, Mapping[str, Operation]]
 class Service:
     """What differs between services in the steps of a request.
 
-    ``negotiate`` returns the microversion that the headers of a request name, and
-    raises ``Malformed`` or ``NotSupported``; if a row has ``newest_by_default``, it
-    takes that, and ``newest`` is the highest one. ``version_headers`` returns the
-    headers of an answer at a microversion, or at None if none was agreed on. ``refuse``
-    renders an error for the caller, at the same microversion. ``call`` is the class of
-    the calls that its handlers get.
+    ``negotiate`` returns the microversion that the headers of a request ask for, and
+    raises ``Malformed`` or ``NotSupported``; ``newest_by_default`` of a row is its
+    argument, and ``newest`` is the highest microversion. ``version_headers`` returns
+    the headers of an answer at a microversion, or at None if none was agreed on.
+    ``refuse`` renders an error for the caller, at the same microversion. ``call`` is
+    the class of the calls that handlers get.
     """
 
     name: str
@@ -84,8 +84,8 @@ class _Place(NamedTuple):
 class Application:
     """A service: takes each request through the steps, and turns errors into answers.
 
-    :param given: the ``context`` of each call of its handlers
-    :param most_heavy: how many heavy requests it may answer at a time: their threads
+    :param given: the ``context`` of each call
+    :param most_heavy: the most heavy requests in progress at a time: their threads
         compute without a pause, and share the interpreter with those of claims
     """
 
@@ -341,7 +341,7 @@ def _origin(request: webob.Request, asking: RequestContext | None) -> Origin:
 
 
 def _add_headers(response: webob.Response, headers: Mapping[str, str]) -> None:
-    """Add headers to an answer; what it already varies by stays in ``Vary``."""
+    """Add headers to an answer; names that ``Vary`` has already stay there."""
     listed = response.headerlist
     varies = [value for name, value in listed if name.lower() == "vary"]
     if varies and "vary" in headers:
@@ -427,7 +427,7 @@ def _check_media_types(
             or Deviation.MEDIA_TYPE_FIRST in operation.deviation
         )
     ):
-        # The message of a refusal quotes it even if there is none.
+        # The message of a refusal quotes the header, even if the request has none.
         content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
         media_type = content_type.split(";")[0].strip()
         if media_type != JSON:
