@@ -19,12 +19,18 @@ from placement.objects.ledger import Ledger
 from placement.operation import Context
 from placement_clients import client
 from placement_foundation.database.storage import Database
+from placement_foundation.observing import metrics
 from tests import backends, settings, witness
 from tests.serving import Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+
+# prometheus_client looks for its directory when it is imported, which any test may do
+# first. Each process of the tests has its own.
+os.environ.pop(metrics.DIRECTORY, None)
+metrics.directory()
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("untimed", deadline=None)
