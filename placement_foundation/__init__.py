@@ -1,1 +1,1 @@
-"""What all services here share: versions, the steps of a request, transactions."""
+"""The parts that all services share: versions, steps of a request, transactions."""

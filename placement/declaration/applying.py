@@ -50,14 +50,14 @@ from placement_foundation.database.trouble import LostRaceError
 TREES = 100
 ATTEMPTS = 8
 
-# What to write: a declared tree, or the root of one that is no longer declared.
+# A tree to write: a declared one, or the root of one that is no longer declared.
 Job: TypeAlias = DeclaredTree | str
 
 
 def foresee(
     connection: Connection, asked: Declaration, cache: CachedForest | None = None
 ) -> Outcome:
-    """Return what applying a declaration would do at this moment.
+    """Return the outcome that applying a declaration would have at this moment.
 
     :param cache: keeps the forest, if it is kept
     :raises BadRequest: a standard trait or resource class does not exist

@@ -1,4 +1,4 @@
-"""The names of aggregates and projects: what a declaration changes, and all of them."""
+"""The names of aggregates and projects: changes by a declaration, and all of them."""
 
 import dataclasses
 import json

@@ -15,7 +15,7 @@ NO_UUID = ""
 
 
 class Result(StrEnum):
-    """What becomes of a tree."""
+    """The result for a tree."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
@@ -134,7 +134,7 @@ def _stored(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Declaration:
-    """What an owner declares: trees, and the names of traits and resource classes.
+    """The trees that an owner declares, and the names of traits and resource classes.
 
     ``names`` are those of aggregates and projects.
     """
@@ -148,10 +148,10 @@ class Declaration:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of the trees of a declaration, in its order, and of pruned ones.
+    """The plans for the trees of a declaration, in its order, and for pruned ones.
 
-    ``traits`` and ``resource_classes`` are the names that are new, ``names`` what
-    becomes of those of aggregates and projects.
+    ``traits`` and ``resource_classes`` are the names that are new, ``names`` the
+    changes of those of aggregates and projects.
     """
 
     plans: Sequence[TreePlan]

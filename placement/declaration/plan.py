@@ -45,7 +45,7 @@ from placement.model.tree import Provider
 
 
 class _Piece(NamedTuple):
-    """What becomes of one provider of a tree."""
+    """The plan for one provider of a tree."""
 
     goal: Goal | None = None
     changes: tuple[Change, ...] = ()
@@ -60,7 +60,7 @@ def plan(
     terms: Terms,
     roots: Iterable[str] | None = None,
 ) -> list[TreePlan]:
-    """Return what becomes of declared trees, in their order.
+    """Return the plans for declared trees, in their order.
 
     Those of trees that are no longer declared follow, if they are to be pruned.
 
@@ -284,7 +284,7 @@ def _compare(
 def _undeclared(
     left: Iterable[Provider], world: StoredTrees, terms: Terms
 ) -> list[_Piece]:
-    """Return what becomes of the members that this owner declares no longer.
+    """Return the plans for the members that this owner declares no longer.
 
     :param left: children before their parents; those that move elsewhere are not there
     """
@@ -300,7 +300,7 @@ def _undeclared(
 def _leave(
     member: Provider, has_children: bool, world: StoredTrees, terms: Terms
 ) -> _Piece:
-    """Return what becomes of a provider that this owner does not declare."""
+    """Return the plan for a provider that this owner does not declare."""
     owners = _owners_of(member, world, terms)
     if owners.prior.is_empty:
         return _Piece()

@@ -53,7 +53,7 @@ def _units_of(kind: str, of: Provider | DeclaredProvider | Declared) -> dict[str
 def compare(
     kind: str, part: DeclaredProvider, provider: Provider, owners: Owners
 ) -> Compared:
-    """Compare what a provider has of one kind.
+    """Compare the units of one kind of a provider with their declarations.
 
     :raises Undeclarable: an inventory in use would go, or become too small
     """

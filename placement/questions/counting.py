@@ -92,7 +92,7 @@ class _Counter:
         return _share(self._firsts.domains(tree))
 
     def forget(self) -> None:
-        """Forget what was claimed."""
+        """Forget all claims."""
         self._taken.clear()
 
     def count(self, tree: Tree) -> Count:

@@ -1,1 +1,1 @@
-"""The wire: what a body or query may be, and what a reply looks like."""
+"""The wire: the schemas of bodies, queries and replies."""

@@ -112,7 +112,7 @@ POST = ByVersion(
 
 
 def parse_claim(consumer_uuid: str, document: Json) -> Claim:
-    """Return what a consumer is to use, according to a document."""
+    """Return the claim of a consumer in a document."""
     consumer = WantedConsumer(
         consumer_uuid,
         document["project_id"],
@@ -125,7 +125,7 @@ def parse_claim(consumer_uuid: str, document: Json) -> Claim:
 
 
 def parse_claims(document: Json) -> list[Claim]:
-    """Return what several consumers are to use, in the order of the document."""
+    """Return the claims of several consumers, in the order of the document."""
     return [parse_claim(uuid, each) for uuid, each in document.items()]
 
 
@@ -170,7 +170,7 @@ def _describe_provider(version: Version) -> Json:
 
 @described(_describe_consumer)
 def render_consumer(allocations: Sequence[Allocation], view: View) -> Json:
-    """Render what a consumer uses, by provider; nothing else if it uses nothing."""
+    """Render the allocations of a consumer, by provider; no owner if there are none."""
     document: Json = {
         "allocations": {
             allocation.provider_uuid: {

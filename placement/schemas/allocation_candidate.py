@@ -88,7 +88,7 @@ _Groups: TypeAlias = Mapping[str, Group]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFormat:
-    """What a query may look like at a microversion.
+    """The format of a query at a microversion.
 
     ``suffix`` is the pattern that suffixes match. ``check_groups`` refuses groups that
     make no sense. ``nested`` is passed on to the request.
@@ -296,7 +296,7 @@ def _parser(query_format: QueryFormat) -> Parser[CandidateQuery]:
     return Parser(parser, query_format.schema)
 
 
-# What a query may look like at first, and what has changed since.
+# The first format of a query, and its changes since.
 FIRST = QueryFormat(
     schema=_schema(V1_10),
     grammar=query.V1_0,
@@ -398,8 +398,8 @@ def render(answer: Candidates, view: View) -> Json:
 def _render_candidates(candidates: Iterable[Candidate], view: View) -> Iterator[Json]:
     """Yield candidates, with the fields of the microversion.
 
-    What is taken depends only on the slots and on which of the picks are the same
-    provider: it is added up once for all candidates of such a pattern.
+    The amounts depend only on the slots and on which of the picks are the same
+    provider: they are added up once for all candidates of such a pattern.
     """
     allocations = ALLOCATIONS.at(view.version) or _listed
     mapped = "mappings" in known(FIELDS, view.version)
@@ -421,7 +421,7 @@ def _render_candidates(candidates: Iterable[Candidate], view: View) -> Iterator[
 
 
 def _pattern_of(candidate: Candidate) -> tuple[Amounts, Mappings]:
-    """Return what a candidate takes, with the numbers of picks as providers."""
+    """Return the amounts of a candidate, with the numbers of picks as providers."""
     number_of = candidate.providers.index
     return (
         [

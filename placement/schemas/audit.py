@@ -1,4 +1,4 @@
-"""Recorded audits on the wire: what was compared, and what was found."""
+"""Recorded audits on the wire: comparisons, and their findings."""
 
 from collections.abc import Mapping
 from typing import Any

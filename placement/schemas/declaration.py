@@ -1,4 +1,4 @@
-"""Declared hardware on the wire: what to apply, and what became of it."""
+"""Declared hardware on the wire: declarations, and their outcomes."""
 
 import collections
 import dataclasses
@@ -112,7 +112,7 @@ class DeclaredQuery:
 
 
 def parse(body: Json) -> Declaration:
-    """Return what a body declares.
+    """Return the declaration in a body.
 
     :raises BadRequest: it declares something twice, or what cannot be
     """
@@ -172,7 +172,7 @@ class _Reader:
     def _read_part(
         self, sent: Json, where: str, parent: int | None
     ) -> DeclaredProvider:
-        # What is left out is not the same as null, which is wrong.
+        # A missing member is not the same as null, which is wrong.
         having = repr([sent.get(kind, ...) for kind in KINDS])
         plain = {name: each for name, each in sent.items() if name not in KINDS}
         if having not in self._known or not PLAIN_SCHEMA.suits(plain):
@@ -322,7 +322,7 @@ def _describe_declared(version: Version) -> Json:
 
 @described(_describe_declared)
 def render_declared(value: Iterable[Remembered], view: View) -> Json:
-    """Render what was declared, and how what is there differs from it."""
+    """Render declarations, and how the stored providers differ from them."""
     return {"declared": [_render_remembered(each) for each in value]}
 
 

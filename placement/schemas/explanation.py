@@ -63,7 +63,7 @@ QUERY = own_parameter.by_version(parse, OWN)
 
 # Fields that depend on the question are not required in the document.
 TRUE_OR_FALSE = {"type": "boolean"}
-# What is needed, and what is there instead: the type depends on the constraint.
+# The needed and the present value: the type depends on the constraint.
 NEEDS = {"type": ["string", "integer", "array"]}
 HAS = {"type": ["string", "integer", "array", "object", "null"]}
 NAME = closed_object(uuid=TEXT, name=TEXT_OR_NULL)
@@ -250,7 +250,7 @@ def _render_verdict(verdict: Verdict, met: bool, explanation: Explanation) -> Js
 
 
 def _render_closest(verdict: Verdict, explanation: Explanation) -> Json:
-    """Render what is needed, and what the closest provider has that does not meet it.
+    """Render the needed value, and that of the closest provider that does not meet it.
 
     There is none if all do, and the host lacks something else.
     """

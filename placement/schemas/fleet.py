@@ -74,7 +74,7 @@ _inventory = attrgetter(*INVENTORY_FIELDS)
 
 
 def _key_of_inventories(member: Member) -> Hashable:
-    """Return the inventories without what is used of them."""
+    """Return the inventories without their usages."""
     return tuple(
         (name, _inventory(each)) for name, each in member.provider.inventories.items()
     )

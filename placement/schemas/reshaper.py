@@ -25,12 +25,12 @@ POST = ByVersion(
 
 
 def parse_shapes(document: Json) -> dict[str, Shape]:
-    """Return what providers are to have, by UUID, in the order of the document."""
+    """Return the new shapes of providers, by UUID, in the order of the document."""
     return {uuid: _parse_shape(each) for uuid, each in document["inventories"].items()}
 
 
 def parse_claims(document: Json) -> list[Claim]:
-    """Return what consumers are to use, in the order of the document."""
+    """Return the claims of consumers, in the order of the document."""
     return allocation.parse_claims(document["allocations"])
 
 

@@ -36,7 +36,7 @@ JOINED_LENGTH = 2**30
 READ, WRITE = "read", "write"
 # A single query agrees with itself, and needs no transaction.
 FETCH = "fetch"
-# What is executed before the first statement. Writers on MySQL need nothing, since its
+# Executed before the first statement. Writers on MySQL need nothing, since its
 # sessions are theirs, and PostgreSQL never does: its drivers say how a transaction
 # begins in the BEGIN that they send anyway.
 PREAMBLE = {
@@ -204,9 +204,9 @@ def _hurry(
     seconds: float,
     error: type[Exception],
 ) -> Generator[Any, Any, Any]:
-    """Pass on what a connection waits for, and close it when that takes too long.
+    """Pass on the waits of a connection, and close it when one takes too long.
 
-    :param error: what is raised then
+    :param error: the error to raise then
     """
     deadline = time.monotonic() + seconds
     try:
@@ -263,7 +263,7 @@ class _Embedded(sqlite3.Connection):
     """A connection to the embedded database, with a list of its open cursors.
 
     A statement that is not read to the end keeps its snapshot, even past the end of the
-    transaction: later ones on the same connection would read what was there before.
+    transaction: later ones on the same connection would read old data.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -14,7 +14,7 @@ from placement_foundation.database import trouble
 
 LOG = log.getLogger(__name__)
 
-# What the name of a primary key's constraint ends with.
+# The end of the name of a primary key's constraint.
 KEY = "_pkey"
 
 

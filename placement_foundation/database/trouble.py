@@ -1,4 +1,4 @@
-"""What a database error means: a lost race, a bad value, or a database in trouble."""
+"""Meanings of database errors: a lost race, a bad value, or a database in trouble."""
 
 import sqlite3
 

@@ -48,7 +48,7 @@ Table = Mapping[str, Mapping[str, Operation]]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """What differs between services in the steps of a request.
+    """The parts of the steps of a request that differ between services.
 
     ``negotiate`` returns the microversion that the headers of a request ask for, and
     raises ``Malformed`` or ``NotSupported``; ``newest_by_default`` of a row is its

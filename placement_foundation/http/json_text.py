@@ -26,7 +26,7 @@ def encode(document: Json) -> bytes:
 
 def fragment(document: Json) -> Json:
     """Return a part of documents to come, encoded once for all of them."""
-    # A copy: what the encoder returns keeps the whole of its buffer, some kilobytes.
+    # A copy: the result of the encoder keeps the whole of its buffer, some kilobytes.
     return orjson.Fragment(bytes(memoryview(encode(document))))
 
 

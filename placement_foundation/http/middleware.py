@@ -1,4 +1,4 @@
-"""What surrounds the application: request id and log, identity, the last-resort 500.
+"""The layers around the application: request id, log, identity, last-resort 500.
 
 Each is a WSGI application wrapped around another one.
 """
@@ -41,7 +41,7 @@ LOGGED = 2000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What differs between services in the surroundings of an application.
+    """The parts of the surroundings of an application that differ between services.
 
     ``log_name`` is the name of the log that has a line for each request. ``is_open``
     returns whether a request may be anonymous. Where callers are not authenticated,

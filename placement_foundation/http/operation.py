@@ -29,8 +29,8 @@ class Call(Generic[S, C]):
     """A request, checked and parsed: what a handler gets.
 
     ``database`` begins transactions on behalf of the request, see ``read`` and
-    ``write``; ``origin`` is the request, as a record of what it writes names it.
-    ``context`` is what the service gives to all its handlers. ``load``
+    ``write``; ``origin`` is the request, as records of its writes name it.
+    ``context`` is the same for all handlers of the service. ``load``
     returns, in a transaction, the row that the path names. ``subject`` is what
     ``parse_path`` made of the path, if that names nothing that is stored, and ``path``
     has the parameters of the path as strings. ``query`` is what the row's ``query``

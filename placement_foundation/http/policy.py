@@ -238,7 +238,7 @@ def authorize(
 ) -> None:
     """Check that the caller may do what a rule is about.
 
-    :param target: what the rule is applied to; None means the caller's own project
+    :param target: the target of the rule; None means the caller's own project
     :raises Forbidden: the rule does not allow it, or the token has another scope
     """
     if target is None:

@@ -44,7 +44,7 @@ FORMATS.checks("uuid")(is_hyphenated_uuid)
 class Parser(Generic[T]):
     """A parser of query strings, and the schema that it checks them against.
 
-    ``parse`` depends on nothing else, and what it returns is never changed.
+    ``parse`` depends on nothing else, and its result is never changed.
     """
 
     parse: Callable[[Pairs], T]
@@ -80,7 +80,7 @@ def decode(raw: str, invalid: str = "strict") -> Pairs:
     """Split and decode a query string. Both ``&`` and ``;`` end a parameter.
 
     :param raw: the string from WSGI, one character for each byte
-    :param invalid: how to handle what is not valid UTF-8, as in ``bytes.decode``
+    :param invalid: how to handle invalid UTF-8, as in ``bytes.decode``
     :raises BadRequest: a name or value is not valid UTF-8
     """
     ascii_only = re.sub(r"[\x80-\xff]", lambda byte: f"%{ord(byte[0]):02X}", raw)

@@ -57,7 +57,7 @@ class Schema:
 
     ``document`` is its source, for descriptions of the API.
 
-    :param formats: what the formats mean; those of a query differ from those of a body
+    :param formats: the meanings of formats; those of a query and a body differ
     """
 
     def __init__(
@@ -144,7 +144,7 @@ def _as_described(text: str) -> str:
 
 
 def _tell(fault: jsonschema.ValidationError) -> str:
-    """Return a message: what is wrong, by which part of the schema, and where."""
+    """Return the message about a fault, with the part of the schema, and the place."""
     message = quotation.cut(fault.message)
     schema = textwrap.indent(pprint.pformat(fault.schema, sort_dicts=False), "    ")
     by = _place(list(fault.relative_schema_path)[:-1])

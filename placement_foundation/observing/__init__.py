@@ -1,1 +1,1 @@
-"""What a service reports about itself: log, metrics, traces."""
+"""Reports of a service about itself: log, metrics, traces."""

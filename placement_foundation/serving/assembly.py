@@ -1,4 +1,4 @@
-"""What the assembly of every service begins with."""
+"""The first steps in the assembly of every service."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

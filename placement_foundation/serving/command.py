@@ -30,7 +30,7 @@ TROUBLE = (
 
 
 def describe(exc: BaseException) -> str:
-    """Return what went wrong in one line."""
+    """Return a description of an error in one line."""
     # The message of a failed transaction is for callers of the API.
     cause = exc.__cause__ if isinstance(exc, errors.ServiceError) else exc
     return trouble.describe(cause or exc)

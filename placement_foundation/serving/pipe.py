@@ -37,7 +37,7 @@ def dropping_the_rest(*, ends_with_reader: bool = False) -> Iterator[None]:
 
 
 def drop(stream: TextIO) -> None:
-    """Drop what is printed from now on, and what could not be printed before."""
+    """Drop all further output, and output that could not be printed before."""
     # Python would report that again when it exits.
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())

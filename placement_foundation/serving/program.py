@@ -46,7 +46,7 @@ def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What differs between programs that serve.
+    """The parts of programs that serve in which they differ.
 
     ``name`` is the name of the command, ``title`` of the service, ``project`` of its
     files. ``database_group`` has the options of the database. ``read`` returns the

@@ -12,7 +12,7 @@ def visible(text: str) -> str:
 
 
 def agrees(question: str) -> bool:
-    """Ask a person; what is printed to a pipe is not mixed with the question."""
+    """Ask a person; output to a pipe is not mixed with the question."""
     # Show the output that the question is about first.
     sys.stdout.flush()
     sys.stderr.write(f"{question} [y/N] ")

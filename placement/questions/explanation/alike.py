@@ -79,7 +79,7 @@ class _Eye:
         self._numbers: dict[Sight, int] = {}
 
     def look_at(self, tree: Tree) -> Sight:
-        """Return what is seen in a tree, including the providers that share with it."""
+        """Return the sight of a tree, including the providers that share with it."""
         # If its place in another tree matters, a provider is like no other.
         others = sorted(
             self._see(provider, self._constraints)

@@ -1,4 +1,4 @@
-"""What a host does not meet, and which hosts are nearest to serving a request."""
+"""Unmet constraints of hosts, and the hosts that are nearest to serving a request."""
 
 import dataclasses
 import itertools
@@ -170,7 +170,7 @@ class Nearness:
         return bool(self._survey.serving(self._all.difference(without), [kind]))
 
     def _to_blame(self, missed: Set) -> list[Constraint]:
-        """Return what else may be the reason, the likeliest first."""
+        """Return the other possible reasons, the likeliest first."""
         return sorted(
             self._relaxations.listed(self._all - missed),
             key=lambda each: TO_BLAME.index(type(each)),

@@ -26,7 +26,7 @@ Target: TypeAlias = tuple[str, str]
 
 
 class Relaxations:
-    """A request, and what it becomes when constraints are left out."""
+    """A request, and its forms without some of its constraints."""
 
     def __init__(self, request: Request, snapshot: Snapshot) -> None:
         self.request = request

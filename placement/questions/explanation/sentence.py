@@ -88,13 +88,13 @@ def _next_subject(reason: Reason) -> str:
 
 
 def change(each: QueryChange) -> str:
-    """Return what to change, and how many hosts serve then."""
+    """Return the change to make, and how many hosts serve then."""
     serves = each.offer.serves if each.offer else each.serves
     return f"{_doing_all(each.dropped, each.offer)}: {_serve(serves)}"
 
 
 def _doing_all(dropped: Sequence[Constraint], offer: Offer | None) -> str:
-    """Return what to change, with everything to do without in one phrase."""
+    """Return the change to make, with everything to do without in one phrase."""
     swaps = offer.swaps if offer else ()
     changed = {(swap.suffix, swap.resource_class) for swap in swaps}
     others = [each for each in dropped if target_of(each) not in changed]

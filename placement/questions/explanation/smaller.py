@@ -53,8 +53,8 @@ def offer_for(
 ) -> Offer | None:
     """Return the amounts to lower instead of leaving them out; None if none will do.
 
-    An offer is what a request yields with these amounts, and without the other dropped
-    constraints: more hosts serve. Each amount is the largest, given those before it.
+    More hosts serve the request with these amounts, and without the other dropped
+    constraints. Each amount is the largest, given those before it.
 
     :param about: those of the dropped constraints that are about an amount
     """
@@ -149,7 +149,7 @@ def _hopes(
 def _serving(
     asked: Survey, kept: Set, amounts: Amounts, trees: Iterable[Tree] | None = None
 ) -> Sequence[Kind]:
-    """Return the kinds that serve what is kept of a request, with other amounts."""
+    """Return the kinds that serve the kept part of a request, with other amounts."""
     if not amounts:
         return asked.serving(kept)
     relaxations = asked.relaxations

@@ -127,7 +127,7 @@ class Series:
             return None
         here = self._overlay(wish)
         others = [each for each in self._prepared if each[1] is not here]
-        # What is taken for a request that fails must not count.
+        # Amounts taken for a request that fails must not count.
         self._prepared = others.copy()
         filling = Filling(self._forest, wish, here, Occupied(None), self._rng)
         choices = filling.place(here.trees(self._rng.random()), wanted)

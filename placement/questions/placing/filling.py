@@ -75,7 +75,7 @@ class Filling:
         self._rng = rng
         self._most = wish.consider if wish.prefer else 1
         self._score = Score(wish.prefer) if wish.prefer else None
-        # The score of a host changes with what is placed there.
+        # The score of a host changes with each placement there.
         self._varies = any(each.quality is Quality.FREE for each in wish.prefer)
         self._offers: list[_Offer] = []
         # Whether all hosts have been looked at.

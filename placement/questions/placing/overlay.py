@@ -1,4 +1,4 @@
-"""A forest with what a request has already placed taken off."""
+"""A forest without the amounts that a request has already placed."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from placement.search import engine
 from placement.search.budget import Budget, Limits
 from placement.search.engine import Candidate
 
-# What a candidate takes: amounts by UUID of the provider and by resource class.
+# The amounts of a candidate, by UUID of the provider and by resource class.
 Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
 
 

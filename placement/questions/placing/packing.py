@@ -1,6 +1,6 @@
 """How many consumers each kind of host takes, where domains overlap: exact, bounded.
 
-Hosts that are in the same domains are one kind. What is looked for is a number for each
+Hosts that are in the same domains are one kind. The search is for a number for each
 kind, at most its room, such that no domain gets more than it has left, and the sum is
 as large as is needed. A kind in one domain takes what the others leave, so the search
 branches over the kinds in several domains, the largest number first.
@@ -88,7 +88,7 @@ class _Search:
             self._left[name] -= number
 
     def _bound(self, several: Sequence[tuple[Kind, int]]) -> int:
-        """Return a number that what is undecided cannot exceed.
+        """Return a bound on the consumers of the undecided kinds.
 
         Each consumer takes a place in every domain of its kind.
         """

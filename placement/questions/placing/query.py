@@ -26,7 +26,7 @@ class Spread:
 
 
 class Quality(enum.Enum):
-    """What a preference is about."""
+    """The subject of a preference."""
 
     TRAIT = "trait"
     AGGREGATE = "aggregate"

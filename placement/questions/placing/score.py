@@ -39,7 +39,7 @@ VALUES: Mapping[Quality, Callable[[Tree, str, Amounts], float]] = {
 
 
 class Score:
-    """Adds up what a list of preferences says of a tree."""
+    """Adds up the values that a list of preferences gives to a tree."""
 
     def __init__(self, prefer: Sequence[Preference]) -> None:
         # Looked up once, and not for each of the trees.
@@ -50,7 +50,7 @@ class Score:
     def of(self, tree: Tree, taken: Amounts) -> float:
         """Return the sum of the weighted values of a tree.
 
-        :param taken: what a placement takes; it counts for the free parts
+        :param taken: the amounts of a placement; they count for the free parts
         """
         return sum(
             [weight * value(tree, name, taken) for weight, value, name in self._parts]
@@ -59,7 +59,7 @@ class Score:
     def of_each(self, tree: Tree, taken: Amounts, times: int) -> list[float]:
         """Return the scores of placements that follow each other on a tree.
 
-        :param taken: what each of them takes
+        :param taken: the amounts of each of them
         """
         return [self.of(tree, _times(taken, number)) for number in range(1, times + 1)]
 
