@@ -25,13 +25,13 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 
-# How many requests that do nothing are measured.
+# The number of measured requests that do nothing.
 FIXED_TIMES = 3000
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """How long the answers to a question took, in milliseconds."""
+    """The times of the answers to a question, in milliseconds."""
 
     name: str
     way: str

@@ -30,7 +30,7 @@ AGENT = (
 
 
 def main() -> int:
-    """Let the agent make its passes, and print how long each took."""
+    """Run the passes of the agent, and print the time of each."""
     options = _parse()
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def _run(words: list[str], directory: Path, parallel: int) -> tuple[float, float]:
-    """Return how long a pass took, and how much of that the agent computed."""
+    """Return the elapsed time of a pass, and the processor time of the agent."""
     environment = {
         **os.environ,
         "XDG_DATA_HOME": str(directory),
@@ -74,7 +74,7 @@ def _run(words: list[str], directory: Path, parallel: int) -> tuple[float, float
 
 
 class Nodes(http.server.ThreadingHTTPServer):
-    """A node service that has so many nodes, in a state."""
+    """A node service with a number of nodes, all in one state."""
 
     def __init__(self, count: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -82,7 +82,7 @@ class Nodes(http.server.ThreadingHTTPServer):
         self.state = STATES[0]
 
     def document(self, address: str) -> dict[str, Any] | None:
-        """Return what is at an address, None if nothing is."""
+        """Return the document at an address, None if there is none."""
         split = urlsplit(address)
         if self.state == "gone":
             return {"nodes": []} if split.path == "/v1/nodes" else None

@@ -20,7 +20,7 @@ NAMESPACE = uuid.UUID("9c5f5f9e-3e0a-4d6e-8a44-6f1c1f4b2a10")
 CHUNK = 20_000
 TRAITS_OF_A_HOST = 70
 HOSTS_IN_A_RACK = 40
-# How many consumers share what is used of a host.
+# The number of consumers with allocations on a host.
 CONSUMERS_OF_A_HOST = 4
 
 HOST = {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 4_000}
@@ -153,7 +153,7 @@ def _plant(connection: sa.Connection, nodes: list[Node]) -> None:
     custom = dict.fromkeys(name for name in names if name.startswith("CUSTOM_"))
     _insert(connection, models.Trait, ({"name": name} for name in custom))
     _Planter(connection, nodes, loading.load_vocabulary(connection)).plant()
-    # Some rows were written with their ids, which no sequence has noticed.
+    # Sequences do not follow rows that were inserted with their ids.
     sequence.count_on(connection, models.Base.metadata.sorted_tables)
 
 

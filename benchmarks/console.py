@@ -50,7 +50,7 @@ def main() -> None:
     options = parser.parse_args()
     hosts = options.hosts
     with (
-        # A request that waits for changes may look at the files until its time is over.
+        # A request that waits for changes may read the files until it times out.
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory,
         stage.filled(
             Path(directory), lambda each: cloud.plant(each, cloud.flat(hosts))
@@ -68,14 +68,14 @@ def main() -> None:
 
 
 def _load(url: str) -> None:
-    """Let the service load the forest; it finds no provider of that name."""
+    """Make the service load the forest, by a query that finds no provider."""
     headers = {"X-Auth-Token": "admin"}
     arguments = request.Request(f"{url}/ledger/v1/fleet?name=none", headers=headers)
     request.urlopen(arguments).close()
 
 
 def _look(browser: Any, url: str) -> Look:
-    """Return the seconds until the fleet is drawn, and what follows."""
+    """Return the times of one look at the fleet, and the memory of its page."""
     context = browser.new_context(viewport={"width": 1920, "height": 1080})
     context.set_default_timeout(240_000)
     try:

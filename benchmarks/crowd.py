@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import client, placing
 
-# Nothing has so much memory: each host is examined for each constraint.
+# No host has so much memory: each one is examined for each constraint.
 HEAVY = (
     "/ledger/v1/explanation?resources=VCPU:4,MEMORY_MB:99999999,DISK_GB:10&seconds=10",
     "/ledger/v1/capacity?resources1=VCPU:1&resources2=MEMORY_MB:1024&group_policy=none",
@@ -79,9 +79,9 @@ Statuses = collections.Counter[int]
 def _run(
     options: argparse.Namespace, port: int, pool: Any, others: Executor | None = None
 ) -> tuple[Placed, Statuses]:
-    """Run all clients at once; return what those that place saw, and the others.
+    """Run all clients at once; return the results of placing and of reading.
 
-    The others do next to nothing but wait, so threads will do.
+    Readers mostly wait, so threads suffice for them.
     """
     seconds = options.seconds
     crowd = []

@@ -137,7 +137,7 @@ def _copy(driver: Any, table: sa.Table, rows: Any) -> None:
 
 
 def _postpone(database: Database, by: datetime.timedelta) -> None:
-    """Have the service believe that old entries were removed some time from now."""
+    """Store a future time as that of the last removal of old entries."""
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     database.write(lambda connection: filing.set_state(connection, tidied=now + by))
 
@@ -150,7 +150,7 @@ def _removed(database: Database) -> int:
 def _work(
     options: argparse.Namespace, pool: Any, port: int, seconds: int
 ) -> dict[str, list[float]]:
-    """Return how long each request took, by what it was for, in seconds."""
+    """Return the time of each request in seconds, by its purpose."""
     work = [(port, seconds, number, 1, False) for number in range(options.clients)]
     following = pool.apply_async(_follow, (port, seconds))
     done: list[dict[str, Any]] = pool.starmap(placing.claim_candidates, work)
@@ -162,7 +162,7 @@ def _work(
 
 
 def _follow(port: int, seconds: int) -> list[float]:
-    """Read the feed again and again; return how long each page took."""
+    """Read the feed repeatedly; return the time of each page."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     times, cursor = [], "now"
     end = time.monotonic() + seconds

@@ -26,7 +26,7 @@ from placement_foundation.serving import interpreter
 
 PATH = "/nothing"
 REST = "everything else"
-# What belongs to each step: the name of the function, and where it is.
+# The functions of each step: where each is, and its name.
 STEPS: dict[str, list[tuple[Any, str]]] = {
     "request id, log, identity": [(middleware.Surrounded, "__call__")],
     "context": [(context, "begin"), (context, "from_environment")],
@@ -53,7 +53,7 @@ class Stopwatch:
         self._within = [0.0]
 
     def time(self, step: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does the same, and is timed."""
+        """Return a function that does the same, and adds its time to a step."""
 
         @functools.wraps(function, updated=())
         def timed(*args: Any, **options: Any) -> Any:
@@ -70,7 +70,7 @@ class Stopwatch:
 
 
 def measure(database: Database, times: int) -> dict[str, float]:
-    """Return how long the steps of a request take, in microseconds: their medians."""
+    """Return the median time of each step of a request, in microseconds."""
     config = client.configure()
     nothing = Operation(
         handler=always(_do_nothing),
@@ -90,7 +90,7 @@ def measure(database: Database, times: int) -> dict[str, float]:
     with _timed() as watch:
         for _ in range(times):
             watch.seconds.clear()
-            # As a server makes it; this is not measured.
+            # A server makes the environment, so this is not measured.
             environment = webob.Request.blank(PATH, headers=client.HEADERS).environ
             surrounded(environment, lambda status, headers, *error: lambda data: None)
             for step in STEPS:

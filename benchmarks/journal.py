@@ -49,7 +49,7 @@ def _parse() -> argparse.Namespace:
 
 
 def measure(one: Database, other: Database, times: int) -> dict[str, Times]:
-    """Return how long each kind of request took.
+    """Return the times of each kind of request.
 
     :param one: a connection to a database with hosts, ``other`` another one
     """

@@ -24,7 +24,7 @@ def measure(url: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Load a cloud, and print what that took as JSON."""
+    """Load a cloud, and print the time and the memory as JSON."""
     database = storage.connect(option.DatabaseSettings(sys.argv[1]))
     database.read(lambda connection: None)
     before, begun = _resident(), time.process_time()

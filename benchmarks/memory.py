@@ -25,9 +25,9 @@ from benchmarks.question import CANDIDATES
 from benchmarks.writer import claim
 
 KIB = 1024
-# What differs from question to question: a cache must not grow with it.
+# The limits in the questions: a cache must not grow with their number.
 LIMITS = (1, 10, 100, 1000)
-# How many consumers a client has at most: what is used must not grow either.
+# The most consumers of a client: the amounts in use must not grow either.
 CONSUMERS = 200
 
 
@@ -94,8 +94,8 @@ def _watch(server: int, every: int, seconds: int) -> list[dict[int, float]]:
 def _resident(process: int) -> float:
     """Return the memory of a process, in MiB.
 
-    What it shares with others counts from the beginning: that it gets pages of its own
-    when it first writes to them is no growth.
+    Shared pages count from the beginning: a copy at the first write to one is no
+    growth.
     """
     return _sum(process, "Rss:")
 
@@ -103,7 +103,7 @@ def _resident(process: int) -> float:
 def tree(process: int) -> float:
     """Return the memory of a process and those that it has started, in MiB.
 
-    What several of them share counts once.
+    Pages that several of them share count once.
     """
     below = sum(tree(child) for child in children(process))
     return _sum(process, "Pss:") + below
@@ -149,7 +149,7 @@ class _User:
         self.answered = 0
 
     def act(self) -> None:
-        """Do one of the things that users do."""
+        """Send a random request, as users do."""
         acts = {self._ask: 5, self._claim: 4, self._release: 3, self._look: 3}
         acts[self._change] = 1
         self._rng.choices([*acts], [*acts.values()])[0]()

@@ -36,7 +36,7 @@ WANTED = "resources=" + ",".join(
     f"{name}:{amount}" for name, amount in RESOURCES.items()
 )
 QUERY = f"{CANDIDATES}?{WANTED}"
-# With how many consumers in each request, and with what else.
+# The preferences of a placement.
 PREFER = [
     {"free": "VCPU", "weight": 1},
     {"free": "MEMORY_MB", "weight": 1},
@@ -129,7 +129,7 @@ def planted(server_url: str, hosts: int) -> Iterator[str]:
 def _place(
     port: int, seconds: int, number: int, consumers: int, prefer: bool
 ) -> dict[str, Any]:
-    """Place consumers until the time is up; return what was seen."""
+    """Place consumers until the time is up; return times, statuses and consumers."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     placing: list[float] = []
     statuses: collections.Counter[int] = collections.Counter()
@@ -163,7 +163,7 @@ def _place(
 def claim_candidates(
     port: int, seconds: int, number: int, consumers: int, prefer: bool
 ) -> dict[str, Any]:
-    """Get candidates and claim until the time is up; return what was seen."""
+    """Get candidates and claim until the time is up; return the same."""
     rng = random.Random(number)
     connection = http.client.HTTPConnection("127.0.0.1", port)
     searching: list[float] = []

@@ -1,4 +1,4 @@
-"""The requests that are measured, and the clouds that they are about."""
+"""The measured requests, and their clouds."""
 
 import dataclasses
 import itertools
@@ -13,7 +13,7 @@ SMALL = "resources=VCPU:2,MEMORY_MB:4096,DISK_GB:20"
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A request, made many times, to a cloud of a kind with so many hosts."""
+    """A repeated request, and its cloud: a kind and a number of hosts."""
 
     name: str
     kind: str

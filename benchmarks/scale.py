@@ -17,7 +17,7 @@ from benchmarks import client, memory, placing
 from benchmarks.cloud import uuid_of
 from benchmarks.question import CANDIDATES, SMALL
 
-# What is requested, and how many times.
+# The requests, and how many times each is sent.
 QUESTIONS = {
     "candidates, limit=1": (f"{CANDIDATES}?{SMALL}&limit=1", 50),
     "candidates, limit=10": (f"{CANDIDATES}?{SMALL}&limit=10", 50),
@@ -31,7 +31,7 @@ QUESTIONS = {
 
 
 def main() -> int:
-    """Measure with each number of processes, and print what was seen."""
+    """Measure with each number of processes, and print the results."""
     options = _parse()
     with placing.planted(options.server, options.hosts) as url:
         for workers in options.workers:

@@ -49,7 +49,7 @@ SERVERS = {
 }
 READ = f"/resource_providers/{uuid_of('host0')}/inventories"
 HEADERS = "".join(f"{name}: {value}\r\n" for name, value in client.HEADERS.items())
-# What the others have sent when they fall silent.
+# The data that slow clients send before they fall silent.
 SLOW = {
     "nothing": "",
     "half a header": f"GET {READ} HTTP/1.1\r\nhost: localhost\r\nx-",

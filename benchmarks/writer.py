@@ -18,7 +18,7 @@ TAKEN = {"flat": "VCPU", "own": "VCPU", "shared": "VCPU", "nested": "DISK_GB"}
 
 @contextlib.contextmanager
 def writing(url: str, kind: str, hosts: int) -> Iterator[Callable[[], None]]:
-    """Yield a function that lets the process write once, and waits until it has."""
+    """Yield a function that makes the process write once, and waits for it."""
     command = [sys.executable, "-m", "benchmarks.writer", url, kind, str(hosts)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

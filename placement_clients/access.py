@@ -1,4 +1,4 @@
-"""How to reach Placement, and as whom: keystoneauth sessions built from settings."""
+"""Access to Placement: keystoneauth sessions built from settings."""
 
 import dataclasses
 import os
@@ -43,9 +43,9 @@ class Access:
     answer_seconds: float = ANSWER_SECONDS
 
     def keep_open(self, connections: int) -> None:
-        """Keep as many connections as threads use at a time; by default it is ten.
+        """Keep so many connections open, one for each thread; the default is ten.
 
-        More are closed after each request, with a warning.
+        Further ones are closed after each request, with a warning.
         """
         pool = session.TCPKeepAliveAdapter(pool_maxsize=connections)
         for scheme in ("https://", "http://"):
@@ -120,8 +120,8 @@ def from_environment(
     """Return the access that the ``OS_*`` variables of a terminal describe.
 
     They are those of the ``openstack`` command line, but for ``OS_CLOUD``: no
-    ``clouds.yaml`` is read, as that needs openstacksdk. A given URL is used instead of
-    theirs, and a given token is sent as it is, without asking Keystone for another.
+    ``clouds.yaml`` is read, as that needs openstacksdk. A given URL replaces theirs,
+    and a given token is sent unchanged, without requesting another from Keystone.
 
     :raises Misconfigured: something that is needed is missing
     """

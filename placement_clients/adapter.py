@@ -72,7 +72,7 @@ class Adapter:
 
     @property
     def answer_seconds(self) -> float:
-        """For how many seconds an answer is waited for."""
+        """How many seconds the client waits for an answer."""
         return self._way.answer_seconds
 
     def get_endpoint(self) -> str:
@@ -139,7 +139,7 @@ class Adapter:
         :raises PlacementError: there is none
         """
         text = query if isinstance(query, str) else encode_query(query)
-        # It would end the query, and the rest would not be sent.
+        # A number sign would end the query, and the rest would not be sent.
         text = text.replace("#", "%23")
         headers = {
             "Accept": accept,
@@ -192,9 +192,9 @@ class Adapter:
         return work()
 
     def retry_while_busy(self, work: Callable[[], T]) -> T:
-        """Run work, again after growing pauses while the service has no time for it.
+        """Run work, again after growing pauses while the service is busy.
 
-        That is what 503 says, but for what no pause mends. Only the last one is raised.
+        Busy is a 503, except for an unusable table. Only the last error is raised.
         """
         for attempt in range(ATTEMPTS - 1):
             try:

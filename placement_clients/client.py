@@ -8,7 +8,7 @@
     placement = client.from_config(config)              # an oslo.config [placement]
     placement = client.from_environment(url=..., token=...)    # or OS_* variables
 
-    found = placement.list_candidates("resources=VCPU:1")
+    candidates = placement.list_candidates("resources=VCPU:1")
     placement.change(provider, TRAITS, lambda traits: traits | {"CUSTOM_GOLD"})
 
 Every operation names the lowest microversion that it needs, and sends that one unless

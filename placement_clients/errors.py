@@ -31,14 +31,14 @@ def may_pass(status: int | None) -> bool:
     return status in PASSING or not 400 <= (status or 0) < 500
 
 
-# What the operating system says if there is no connection, and answers by which a
-# service says that it has done nothing. Only if its database went away, it may have.
+# The errors of the operating system without a connection, and the statuses of a service
+# that has done nothing. Only if its database went away, it may have done something.
 NOT_CONNECTED = (ConnectionRefusedError, socket.gaierror)
 NOTHING_DONE = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class PlacementError(Exception):
-    """Placement did not do what was asked.
+    """Placement did not carry out a request.
 
     ``status`` is that of the answer, None if there was none. ``code`` and ``detail``
     are those of the error document; ``code`` is empty if the document has none, as
@@ -173,7 +173,7 @@ def kind_of(status: int) -> type[PlacementError]:
 
 
 def origin_of(exc: BaseException) -> BaseException:
-    """Return the exception from which one came.
+    """Return the first cause of an exception.
 
     An earlier failure of ours, whose handler made the request, is not its origin.
     """

@@ -35,7 +35,7 @@ def run(
 ) -> int:
     """Run a command and return its exit status, whatever ends it early.
 
-    :param ends_with_reader: whether nothing is left to do, and nothing wrong, when the
+    :param ends_with_reader: whether the command is done, without an error, when the
         reader of standard output has left
     """
     for stream in (sys.stdout, sys.stderr):
@@ -58,12 +58,12 @@ def run(
 
 
 def describe(exc: PlacementError | Misconfigured) -> str:
-    """Return in a sentence whether Placement refuses, or could not be asked."""
+    """Return in a sentence whether Placement refuses, or could not be reached."""
     status = exc.status if isinstance(exc, PlacementError) else None
     if status and 400 <= status < 500:
         return f"Placement refuses this: {exc}"
     if isinstance(exc, PlacementError) and exc.code:
-        # It says itself what is in the way, such as a table that is missing.
+        # The error names the obstacle itself, such as a missing table.
         return f"Placement cannot do this: {exc}"
     return f"Placement could not be reached: {exc}"
 
@@ -79,7 +79,7 @@ def show_json(document: Json) -> None:
 
 
 def console_of(stream: Any) -> Console:
-    """Return what draws on a stream: in a pipe, without folding lines."""
+    """Return the console of a stream: in a pipe, without folding lines."""
     width = None if stream.isatty() else PIPE_WIDTH
     return Console(file=stream, highlight=False, width=width)
 
@@ -119,14 +119,14 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def csv_cell(value: Json) -> Json:
     """Return a value for a file of CSV, which no spreadsheet takes for a formula.
 
-    Names are chosen by others.
+    Names come from other users.
     """
     is_formula = isinstance(value, str) and value[:1] in FORMULA
     return f"'{value}" if is_formula else value
 
 
 def agrees(question: str) -> bool:
-    """Ask a person.
+    """Return whether a person agrees.
 
     :raises Unusable: standard input is not a terminal
     """
@@ -135,7 +135,7 @@ def agrees(question: str) -> bool:
 
 
 def check_can_ask() -> None:
-    """Check that there is a person to ask.
+    """Check that a person can answer a question.
 
     :raises Unusable: standard input is not a terminal
     """
@@ -146,7 +146,7 @@ def check_can_ask() -> None:
 def complain(program: str, lines: Iterable[str]) -> None:
     """Print lines to standard error, each prefixed with the name of the program.
 
-    They come after what was printed before, even if both go to one place.
+    They come after earlier output, even if both streams go to one place.
     """
     if sys.stdout:
         sys.stdout.flush()
@@ -156,5 +156,5 @@ def complain(program: str, lines: Iterable[str]) -> None:
         try:
             print(f"{program}: {shown}", file=sys.stderr)
         except OSError:
-            # Nobody reads it, which does not end the work.
+            # A closed standard error does not end the work.
             pipe.drop(sys.stderr)

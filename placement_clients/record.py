@@ -129,7 +129,7 @@ def parser(parse: Callable[[Json], T]) -> Callable[[Json], T]:
 def parser_with(**members: type) -> Callable[[Json], Json]:
     """Return a parser of objects that have at least these members, of these types.
 
-    That is enough of a document of the ledger API to know that it is one.
+    These members suffice to recognise a document of the ledger API.
     """
 
     @parser

@@ -76,7 +76,7 @@ SYNC_OPTIONS = [
     ),
 ]
 
-# The services that the agent asks: the group that says how to reach each, and its type.
+# The services that the agent calls: the option group of each, and its type.
 SERVICES = {"placement": "placement", "baremetal": "baremetal"}
 
 # The options that placement-nodes reads.

@@ -78,7 +78,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
             deviation=Deviation.ACCEPTS_ANYTHING,
         ),
     },
-    # Clients ask with and without the slash.
+    # Clients send the path with and without the slash.
     "/v1": V1,
     "/v1/": V1,
     "/v1/drivers": {

@@ -19,7 +19,7 @@ TRAITS = (1, 37)
 
 
 def negotiate(headers: MutableMapping[str, str]) -> Version:
-    """Return the microversion that the headers of a request ask for.
+    """Return the microversion in the headers of a request.
 
     :raises version.NotSupported: there is no such version, or it cannot be parsed
     """

@@ -67,13 +67,13 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """What keeps a host from giving slots: its units, and use besides reservations."""
+    """The limits of a host on slots: its units, and use besides reservations."""
 
     units: tuple[Unit, ...] = (Unit(), Unit(), Unit())
     used: Size = Size()
 
     def list_refused(self, size: Size) -> list[str]:
-        """Return the resources of which no server may have what a size says."""
+        """Return the resources of which no server may have the amount in a size."""
         amounts = zip(RESOURCES, self.units, size.amounts(), strict=True)
         return [name for name, unit, amount in amounts if not unit.allows(amount)]
 
@@ -149,7 +149,7 @@ def peak_use(
             changes += [(start, True, holding), (end, False, holding)]
     # A holding that ends makes room for one that begins at the same moment.
     changes.sort(key=lambda change: change[:2])
-    # What each reservation has, and what it is to get.
+    # The slots that each reservation has, and those that it is to get.
     parts: dict[str, list[Size]] = {}
     used = peak = Size()
     for _, begins, holding in changes:

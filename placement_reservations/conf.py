@@ -16,7 +16,7 @@ PROJECT = "placement-reservations"
 # Where `make serve` runs Placement, for users who try out both.
 LOCAL_PLACEMENT = "http://127.0.0.1:8778"
 
-# As Placement takes it.
+# The form that Placement accepts.
 UUID = "^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
 
 RESERVATION_OPTIONS = [
@@ -117,7 +117,7 @@ OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     *option.LIBRARY_OPTIONS,
 ]
 
-# The group that says how to reach each service, and the type of the service.
+# The option group of each service, and the type of the service.
 SERVICES = {"placement": "placement", "nova": "compute"}
 
 CORS_DEFAULTS = {

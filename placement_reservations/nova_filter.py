@@ -13,7 +13,7 @@ from typing import Any
 
 from nova.scheduler import filters
 
-# The key of an extra spec that asks for a slot of a reservation.
+# The key of an extra spec that requests a slot of a reservation.
 RESERVED = re.compile(r"resources[a-zA-Z0-9_-]{0,64}:CUSTOM_RESERVATION_.*", re.DOTALL)
 # The host aggregate of reservable hosts; ``[free_pool] name`` of the service.
 POOL = "freepool"

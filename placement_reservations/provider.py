@@ -34,7 +34,7 @@ class MayBeGone:
         """Begin the block."""
 
     def __exit__(self, kind: object, exc: object, traceback: object) -> bool:
-        """Let the error pass if it is Placement's."""
+        """Suppress the error if it is Placement's."""
         return isinstance(exc, errors.NotFound) and exc.is_own
 
 
@@ -63,7 +63,7 @@ def get_root(placement: Client, host: str) -> Provider:
 def get_size(
     placement: Client, root: Provider, *, use_ratio: bool = False
 ) -> tuple[Size, Limits]:
-    """Return what can be allocated of a host in all, and what limits it.
+    """Return the capacity of a host, and its limits.
 
     :param use_ratio: whether a resource can be allocated more than once; a ratio below
         one counts in any case, as no more than that can be allocated
@@ -92,7 +92,7 @@ def _unit(inventory: Inventory | None) -> Unit:
 
 
 def _ordinary_use(placement: Client, root: Provider) -> Size:
-    """Return what is used of a host by consumers without a slot of a reservation."""
+    """Return the use of a host by consumers without a slot of a reservation."""
     uses = placement.list_allocations_of_provider(root.uuid)
     ordinary = set(uses)
     if ordinary:
@@ -122,9 +122,9 @@ def _find_child(placement: Client, root: Provider) -> Provider | None:
 
 
 def find_named(placement: Client, host: str) -> Provider | None:
-    """Return the reservation provider with the name of a host, wherever it is.
+    """Return the reservation provider with the name of a host, under any parent.
 
-    What is removed, is removed there as well: a class belongs to one reservation.
+    Classes are removed there as well: a class belongs to one reservation.
     """
     found = placement.list_providers(name=name_of(host), version=VERSION)
     return next(iter(found), None)
@@ -214,7 +214,7 @@ def remove_class(placement: Client, host: str, resource_class: str) -> None:
     """
     found = find_named(placement, host)
     if found:
-        # It may have been removed earlier, or the provider was.
+        # The class may have been removed earlier, or the provider was.
         path = path_of("resource_providers", found.uuid, "inventories", resource_class)
         with MayBeGone():
             placement.retry_lost_races(lambda: placement.delete(path, version=VERSION))

@@ -1,4 +1,4 @@
-"""What a reservation requires of its hosts: the grammar of ``resource_properties``."""
+"""Requirements of reservations on hosts: the grammar of ``resource_properties``."""
 
 import dataclasses
 import json

@@ -18,7 +18,7 @@ from placement_reservations.schemas import root as root_wire
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 
-# A parameter that is not known may be a filter that was mistyped.
+# An unknown parameter may be a mistyped filter.
 row = partial(Operation, query=always(query_string.refuse_all))
 of_lease = partial(row, subject=always(leases.get), owner=leases.owner_of)
 of_host = partial(row, subject=always(hosts.get))

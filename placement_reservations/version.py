@@ -10,7 +10,7 @@ ONLY = Version(1, 0)
 
 
 def negotiate(headers: MutableMapping[str, str]) -> Version:
-    """Return the microversion that the headers of a request ask for.
+    """Return the microversion in the headers of a request.
 
     :raises version.Malformed: the string is not a version
     :raises version.NotSupported: this service does not have it

@@ -17,7 +17,7 @@ from placement_foundation.observing import progress
 OWNER = "fleet"
 PARSE_DONE = record.parser_with(trees=list)
 PARSE_DECLARED = record.parser_with(declared=list)
-# How many trees are sent at a time, where they need no others.
+# The number of trees in a request, for trees that need no others.
 PORTION = 500
 # So many trees may go with --prune, or half of what the owner declared.
 MOST_PRUNED = 10
@@ -32,28 +32,28 @@ class Applier:
     placement: Client
     declared: Declaration
     asked: argparse.Namespace
-    # What becomes of each tree, as far as that is known.
+    # The result of each tree, as far as it is known.
     done: list[Json] = dataclasses.field(default_factory=list)
-    # What becomes of the names of aggregates and projects, by path.
+    # The results of the names of aggregates and projects, by path.
     names: dict[str, Json] = dataclasses.field(default_factory=dict)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a tree cannot be what it is to be."""
+        """Whether a tree cannot match its declaration."""
         return any(tree["result"] in FAILURES for tree in self.done)
 
     @property
     def is_stale(self) -> bool:
-        """Whether a tree differs from what was planned, and was left as it is."""
+        """Whether a tree differs from its plan, and was left unchanged."""
         return any(tree["result"] == "stale" for tree in self.done)
 
     @property
     def differs(self) -> bool:
-        """Whether anything is not as it is to be."""
+        """Whether a tree or a name differs from its declaration."""
         return bool(self.names) or any(tree["result"] in CHANGES for tree in self.done)
 
     def show(self, words: Mapping[str, str], *, as_json: bool = True) -> None:
-        """Show what becomes of trees and names."""
+        """Show the results of trees and names."""
         names = list(self.names.values())
         if self.asked.json and as_json:
             show_json({"trees": self.done, "names": names})
@@ -65,13 +65,13 @@ class Applier:
         drawing.draw_summary(console, self.done, words)
 
     def plan(self) -> None:
-        """Find out what becomes of each tree."""
+        """Request the plan of each tree."""
         self.done = self._post(self.declared.trees, dry_run=True)
 
     def check_prune(self) -> None:
-        """Check that not most of what this owner declared would go.
+        """Check that --prune would not remove most hosts of this owner.
 
-        :raises Unusable: it would, and --prune-all does not say so
+        :raises Unusable: it would, and --prune-all is not given
         """
         pruned = self.done[len(self.declared.trees) :]
         count = sum(tree["result"] in CHANGES for tree in pruned)
@@ -90,7 +90,7 @@ class Applier:
             )
 
     def apply(self) -> None:
-        """Apply what was planned, and find out what has become of each tree."""
+        """Apply the plan, and keep the result of each tree."""
         planned, names = [tree["plan"] for tree in self.done], self.names
         self.done, self.names = [], {}
         trees = self.declared.trees
@@ -104,7 +104,7 @@ class Applier:
                     shown.advance(len(portion))
             is_done = self.done and not (self.is_stale or self.has_failed)
             if not is_done or self.asked.prune:
-                # --yes is for whatever is there by then.
+                # With --yes, changes since the plan do not matter.
                 terms: dict[str, Json] = {} if self.asked.yes else {"planned": planned}
                 self.done = _join(self.done, self._post(trees, **terms))
                 shown.advance(len(trees))
@@ -113,9 +113,9 @@ class Applier:
     def _post(
         self, trees: Sequence[Json], *, whole: bool = True, **members: Json
     ) -> list[Json]:
-        """Send trees, and return what becomes of each, and of those that are pruned.
+        """Send trees; return the result of each, and of each tree that is pruned.
 
-        A busy service is sent them again: twice does no harm.
+        They are sent again to a busy service: to apply them twice does no harm.
         """
         members |= {"owner": self.asked.owner or OWNER, "force": self.asked.force}
         if self.asked.prune:
@@ -130,7 +130,7 @@ class Applier:
 
 
 def _join(first: Sequence[Json], last: Sequence[Json]) -> list[Json]:
-    """Return what has become of trees that were sent in portions, and then together."""
+    """Return the results of trees that were sent in portions, and then together."""
     return [
         before
         if before and _is_done(before) and tree["result"] == "unchanged"

@@ -99,7 +99,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _texts(files: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names of files, and what is in them.
+    """Yield the name and the content of each file.
 
     :raises Unusable: one of them cannot be read
     """
@@ -125,7 +125,7 @@ def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) ->
 
 
 def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
-    """Show what would change, ask, and change exactly that."""
+    """Show what would change, and once confirmed, change exactly that."""
     if not asked.yes:
         check_can_ask()
     applier = Applier(placement, declared, asked)
@@ -134,7 +134,7 @@ def apply(placement: Client, declared: Declaration, asked: argparse.Namespace) -
         applier.show(drawing.PLANNED, as_json=False)
         applier.check_prune()
         if not applier.differs:
-            # What is declared is remembered, even if nothing differs.
+            # The service stores the declaration, even if nothing differs.
             return ERROR if applier.has_failed else _done(applier)
         if not agrees("Apply this?"):
             raise Unusable("nothing was changed")
@@ -146,7 +146,7 @@ def _done(applier: Applier) -> int:
     try:
         applier.apply()
     except BaseException:
-        # Whatever ends it, what is done is done.
+        # After any interruption, the results so far are shown.
         if applier.done:
             applier.show(drawing.DONE)
         raise
@@ -159,7 +159,7 @@ def _done(applier: Applier) -> int:
 def show_export(
     placement: Client, declared: Declaration, asked: argparse.Namespace
 ) -> int:
-    """Print what there is as a file."""
+    """Print the hardware in Placement as a file."""
     document = export.export(placement, asked.host, everything=asked.all)
     if asked.json:
         show_json(document)

@@ -40,7 +40,7 @@ class Declaration:
             "traits": list(self.traits),
             "resource_classes": list(self.resource_classes),
             "aggregates": dict(self.aggregates),
-            # Older services know no names of projects.
+            # Older services have no names of projects.
             **({"projects": dict(self.projects)} if self.projects else {}),
             **members,
         }
@@ -49,7 +49,7 @@ class Declaration:
 def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     """Return what files declare together.
 
-    :param texts: the name of each file, and what is in it
+    :param texts: the name of each file, and its content
     :raises Fault: something is wrong with one of them
     """
     documents = []
@@ -189,7 +189,7 @@ class _Checker:
     def render(self, tree: Tree) -> Json:
         """Return a tree as the ledger API takes it.
 
-        :raises Fault: it declares what cannot be
+        :raises Fault: it declares something impossible
         """
         if not 0 < len(tree.name) <= LONGEST_NAME:
             raise Fault(tree.name.place, f"a name has 1 to {LONGEST_NAME} characters")

@@ -1,4 +1,4 @@
-"""Draws plans, what was done, and drift: one line for each difference."""
+"""Draws plans, results and drift: one line for each difference."""
 
 import dataclasses
 from collections import Counter
@@ -30,7 +30,7 @@ PLANNED = {
     "unchanged": "unchanged",
 }
 DONE = {**PLANNED, "created": "created", "changed": "changed", "removed": "removed"}
-# What members of an inventory are if a file does not say.
+# The defaults for members of an inventory that a file leaves out.
 DEFAULTS = {
     field.name: field.default
     for field in dataclasses.fields(Inventory)
@@ -39,7 +39,7 @@ DEFAULTS = {
 
 
 def draw_trees(console: Console, trees: Iterable[Json]) -> None:
-    """Draw what becomes of trees, but for those that stay as they are."""
+    """Draw the results of trees, but for unchanged ones."""
     for tree in trees:
         if tree["result"] == "unchanged" and not tree["drift"]:
             continue
@@ -67,14 +67,14 @@ def draw_names(console: Console, changes: Sequence[Json]) -> None:
 def draw_summary(
     console: Console, trees: Iterable[Json], words: Mapping[str, str]
 ) -> None:
-    """Draw how many trees there are of each result."""
+    """Draw the number of trees with each result."""
     counts = Counter(tree["result"] for tree in trees)
     listed = [f"{counts[each]} {word}" for each, word in words.items() if counts[each]]
     console.print(Text(f"Hosts: {', '.join(listed) or 'none'}."))
 
 
 def draw_drift(console: Console, declared: Iterable[Json]) -> None:
-    """Draw how what is there differs from what was declared."""
+    """Draw how Placement differs from the declaration."""
     for each in declared:
         for change in each["drift"]:
             before, after = value(change["before"]), value(change["after"])
@@ -111,7 +111,7 @@ def _left(change: Json) -> str:
 
 
 def value(given: Any) -> str:
-    """Return a value in a few words: an inventory without what is as by default."""
+    """Return a value in a few words: an inventory without its defaults."""
     if given is None:
         return "absent"
     if isinstance(given, bool):

@@ -1,4 +1,4 @@
-"""Writes what there is as a file that declares it."""
+"""Writes the hardware in Placement as a file that declares it."""
 
 from collections.abc import (
     Callable,
@@ -29,7 +29,7 @@ Wanted = Callable[[str, str], bool]
 def export(placement: Client, hosts: Collection[str], *, everything: bool) -> Json:
     """Return the hosts with these names or UUIDs, or all, as a file declares them.
 
-    :param everything: also write standard traits and classes that nobody declared,
+    :param everything: also write standard traits and classes that no owner declared,
         which agents report
     :raises Unusable: there is no such host
     """
@@ -55,7 +55,7 @@ def export(placement: Client, hosts: Collection[str], *, everything: bool) -> Js
 def _names(
     placement: Client, trees: Sequence[Json], *, everywhere: bool
 ) -> dict[str, Json]:
-    """Return the maps of names that aggregates of some trees, or all things, have."""
+    """Return the names of aggregates of some trees, or all names, as maps."""
     known = PARSE_NAMES(placement.get("/ledger/v1/names", version="latest"))
     used = set(_aggregates(trees))
     maps: dict[str, Json] = {"aggregates": {}, "projects": {}}

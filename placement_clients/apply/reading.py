@@ -1,4 +1,4 @@
-"""Reads what a file may say, and where it says it: values that know their places."""
+"""Reads files: values, each with its place in the file."""
 
 import dataclasses
 import math
@@ -68,7 +68,7 @@ class Document:
 def read_document(node: Node, place: Place) -> Document:
     """Return a document, which may be a mapping or a list of trees.
 
-    :raises Fault: it says what it may not
+    :raises Fault: it has something that is not allowed
     """
     if isinstance(node, SequenceNode):
         return Document(_list(node, place, read_tree), {}, {}, [], [])
@@ -126,7 +126,7 @@ def _read_patterns(node: Node, place: Place) -> list[Tree]:
 def read_tree(node: Node, place: Place) -> Tree:
     """Return a tree.
 
-    :raises Fault: it says what it may not
+    :raises Fault: it has something that is not allowed
     """
     known = members(
         node,
@@ -159,14 +159,14 @@ class Members:
     nodes: Mapping[Text, Node]
 
     def get(self, name: str, read: Reader[T], default: T) -> T:
-        """Return what a member says; the default if there is none, or it is empty."""
+        """Return the value of a member; the default if it is missing or empty."""
         node = self.nodes.get(Text(name))
         if node is None or node.tag == f"{yaml12.CORE}null":
             return default
         return read(node, self.place.at(name, yaml12.line_of(node)))
 
     def get_list(self, name: str, read: Reader[T]) -> list[T]:
-        """Return the list that a member is; empty if there is none."""
+        """Return the list in a member; empty if the member is missing."""
         return self.get(name, lambda node, place: _list(node, place, read), [])
 
 
@@ -198,7 +198,7 @@ def _list(node: Node, place: Place, read: Reader[T]) -> list[T]:
     if not isinstance(node, SequenceNode) or node.tag != f"{yaml12.CORE}seq":
         raise Fault(place, f"this must be a list, not {yaml12.kind_of(node)}")
     if place.depth > DEEPEST:
-        # An alias may stand for what it is in.
+        # An alias may stand for a list that contains it.
         raise Fault(place, yaml12.TOO_DEEP)
     return [
         read(each, place.at(number, yaml12.line_of(each)))

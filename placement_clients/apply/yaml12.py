@@ -1,4 +1,4 @@
-"""Documents of YAML 1.2, which JSON is, as nodes that know their lines: ruamel.yaml."""
+"""Documents of YAML 1.2, and so of JSON, as nodes with their lines: ruamel.yaml."""
 
 import io
 from typing import Any
@@ -13,7 +13,7 @@ from placement_clients.apply.fault import Fault, Place
 
 CORE = "tag:yaml.org,2002:"
 TOO_DEEP = "nested too deeply"
-# What else ruamel.yaml takes a plain word for: a date, `=` and `<<`.
+# The tags of words in ruamel.yaml: plain ones may be a date, `=` or `<<`.
 WORDS = (f"{CORE}str", f"{CORE}timestamp", f"{CORE}value", f"{CORE}merge")
 BOOLS = ("yes", "no", "on", "off", "y", "n")
 KINDS = {
@@ -28,7 +28,7 @@ KINDS = {
 
 
 def compose(text: str, file: str) -> list[Node]:
-    """Return the documents of a file, as nodes that know their lines.
+    """Return the documents of a file, as nodes with their lines.
 
     :raises Fault: it is not YAML
     """
@@ -39,7 +39,7 @@ def compose(text: str, file: str) -> list[Node]:
         raise Fault(place, f"not YAML: the character {exc.character:#x}") from exc
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        # What is missing at the end is reported after it.
+        # The mark of something that is missing at the end is after the end.
         last = text.rstrip().count("\n") + 1
         place = Place(file, min(mark.line + 1, last) if mark else 1)
         words = ", ".join(filter(None, (exc.context, exc.problem)))
@@ -56,7 +56,7 @@ def line_of(node: Node) -> int:
 
 
 def kind_of(node: Node) -> str:
-    """Return what a node is: a word such as "a mapping", "a string" or "nothing"."""
+    """Return the kind of a node: words such as "a mapping", "a list" or "nothing"."""
     return KINDS.get(str(node.tag), f"of the unknown kind {node.tag}")
 
 

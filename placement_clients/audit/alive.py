@@ -1,4 +1,4 @@
-"""A file that lists those that live: lines of JSON."""
+"""A file that lists living consumers: lines of JSON."""
 
 import datetime
 import json
@@ -27,7 +27,7 @@ class AliveFile(Source):
         self.moment = datetime.datetime.now(datetime.UTC)
 
     def living(self) -> Iterator[Living]:
-        """Yield those that the file lists.
+        """Yield the consumers that the file lists.
 
         :raises Unusable: it cannot be read, or a line is not understood
         """
@@ -44,7 +44,7 @@ class AliveFile(Source):
             raise Unusable(f"{self._path}: this is not UTF-8") from exc
 
     def find(self, consumer: str) -> None:
-        """Look whether the file is still what was read.
+        """Check that the file has not changed since it was read.
 
         :raises NotAnswered: it has been written meanwhile
         """

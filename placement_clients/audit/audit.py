@@ -1,4 +1,4 @@
-"""Reads claims and those that live, compares them, and looks again at what differs."""
+"""Reads claims and living consumers, compares them, and checks differences again."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class Counts:
 class Audit:
     """An audit of a Placement.
 
-    :param sources: know who lives; a consumer lives if any of them says so
+    :param sources: report living consumers; a consumer lives if one of them reports it
     """
 
     placement: Client
@@ -38,14 +38,14 @@ class Audit:
     counts: Counts = dataclasses.field(default_factory=Counts)
 
     def run(self, *, twice: bool) -> list[Finding]:
-        """Return what does not fit together, by consumer.
+        """Return the findings, by consumer.
 
-        Claims are read before those that live: whatever claims is known to its service
-        already. What differs is looked at again, one by one.
+        Claims are read before living consumers: the service of a consumer with a claim
+        lists it already. Differences are checked again, one by one.
 
-        :param twice: whether to read those that live before the claims as well
-        :raises NotAnswered: a source does not say who lives
-        :raises Unusable: a source is not understood
+        :param twice: whether to read living consumers before the claims as well
+        :raises NotAnswered: a source does not report living consumers
+        :raises Unusable: a source cannot be parsed
         """
         lived = {each.consumer for each in self._living()} if twice else set()
         held = claims.read(self.placement, self.progress)
@@ -64,9 +64,9 @@ class Audit:
         return found
 
     def is_orphan(self, claim: Claim) -> bool:
-        """Look once more whether the consumer of a claim does not live.
+        """Check again whether the consumer of a claim does not live.
 
-        :raises NotAnswered: a source does not say
+        :raises NotAnswered: a source does not answer
         """
         if any(source.find(claim.consumer) for source in self.sources):
             return False
@@ -89,10 +89,9 @@ class Audit:
             self.counts.not_judged += not lives and not known
 
     def _is_still_so(self, finding: Finding) -> bool:
-        """Return whether a finding is one at this moment, too, and complete it.
+        """Return whether a finding still holds, and complete it.
 
-        What has changed since it was read is being worked on, and is left to the next
-        audit.
+        A claim that has changed since it was read is left to the next audit.
         """
         claim = finding.claim
         now = claims.look(self.placement, claim.consumer)

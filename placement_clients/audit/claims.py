@@ -1,4 +1,4 @@
-"""Reads what is claimed, from any Placement."""
+"""Reads claims, from any Placement."""
 
 import contextlib
 import dataclasses
@@ -27,10 +27,10 @@ PARSE_HISTORY = record.parser_with(history=list)
 
 
 def read(placement: Client, progress: Progress) -> dict[str, Claim]:
-    """Return what each consumer claims.
+    """Return the claim of each consumer.
 
-    It is of one moment where the service has ``/ledger/v1``; otherwise each provider is
-    read by itself, so what moves meanwhile may occur twice, or not at all.
+    They are of one moment where the service has ``/ledger/v1``; otherwise providers are
+    read one by one, and a claim that moves meanwhile may occur twice, or not at all.
     """
     try:
         return placement.retry_while_busy(lambda: _read_fleet(placement, progress))
@@ -44,7 +44,7 @@ def _read_fleet(placement: Client, progress: Progress) -> dict[str, Claim]:
     lines = placement.lines(FLEET, version="latest", query={"fields": FIELDS})
     progress.begin("reading claims")
     for line in lines:
-        # The last line says where the feed goes on.
+        # The last line has the cursor of the feed.
         if isinstance(line, dict) and "uuid" not in line:
             continue
         document = PARSE_PROVIDER(line)
@@ -78,7 +78,7 @@ def _read_one_by_one(placement: Client, progress: Progress) -> dict[str, Claim]:
     for provider in listed:
         root = provider.root_uuid or provider.uuid
         place = (root, names.get(root, root))
-        # It may have been deleted meanwhile.
+        # The provider may have been deleted meanwhile.
         with contextlib.suppress(NotFound):
             held = placement.list_allocations_of_provider(provider.uuid)
             for consumer, resources in held.items():
@@ -92,9 +92,9 @@ def _read_one_by_one(placement: Client, progress: Progress) -> dict[str, Claim]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Now:
-    """What a consumer claims now, as it is written again to claim the same.
+    """The current claim of a consumer, in the form that claims the same again.
 
-    :param body: what ``PUT /allocations/{consumer}`` takes, without a generation
+    :param body: that of ``PUT /allocations/{consumer}``, without a generation
     """
 
     amounts: Mapping[str, Mapping[str, int]]
@@ -113,7 +113,7 @@ def version_of(body: Json) -> str:
 
 
 def look(placement: Client, consumer: str) -> Now:
-    """Return what a consumer claims at this moment."""
+    """Return the current claim of a consumer."""
     path = path_of("allocations", consumer)
     try:
         document = placement.get(path, version=TYPED)
@@ -139,7 +139,7 @@ def look(placement: Client, consumer: str) -> Now:
 def story_of(placement: Client, claim: Claim) -> Json:
     """Return the entry of the journal about the claim of a consumer; None if unknown.
 
-    It is the one before which the consumer had nothing, the newest of them.
+    It is the newest entry before which the consumer had no allocations.
     """
     query = {"consumer": claim.consumer, "type": "allocations", "limit": PAGE}
     while True:

@@ -80,7 +80,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def audit(
     placement: Client, sources: Sequence[Source], asked: argparse.Namespace
 ) -> int:
-    """Print what does not fit together, and release it if that is asked for."""
+    """Print the findings, and release orphans if requested."""
     if asked.release and not asked.yes:
         check_can_ask()
     with progress.shown() as shown:
@@ -89,7 +89,7 @@ def audit(
     try:
         return _report(placement, work, found, asked)
     finally:
-        # What was found is true even if it was not to be released.
+        # The findings are true even if their release was refused.
         if asked.record:
             recording.record(placement, asked.record, found, work.counts)
 
@@ -97,7 +97,7 @@ def audit(
 def _report(
     placement: Client, work: Audit, found: Sequence[Finding], asked: argparse.Namespace
 ) -> int:
-    """Print what was found, release it if that is asked for, and return the status."""
+    """Print the findings, release orphans if requested, and return the status."""
     show = FORMATS[asked.format]
     orphans = [each for each in found if each.kind == ORPHAN]
     if not (asked.release and orphans):
@@ -112,7 +112,7 @@ def _report(
     try:
         Releaser(placement, work, asked.older_than[1]).release(orphans, path, report)
     finally:
-        # Whatever ends it, what is released is released.
+        # After any interruption, the releases so far are shown.
         if asked.format != "table":
             show(found, work.counts)
     return NOTHING if all(each.result == release.RELEASED for each in found) else FOUND
@@ -121,8 +121,8 @@ def _report(
 def _check_release(work: Audit, orphans: int, asked: argparse.Namespace) -> None:
     """Check that orphans are to be released.
 
-    :raises Unusable: nothing lives, which is more likely to be a mistake, or a person
-        does not agree
+    :raises Unusable: no consumer lives, which is more likely to be a mistake, or a
+        person does not agree
     """
     if not work.counts.living and any(each.lists_consumers for each in work.sources):
         raise Unusable("no living consumer was found: nothing is released")
@@ -134,7 +134,7 @@ def _check_release(work: Audit, orphans: int, asked: argparse.Namespace) -> None
 
 
 def restore(placement: Client, path: Path) -> int:
-    """Claim again what was released."""
+    """Restore released claims."""
     left = 0
     for consumer, result in release.restore(placement, path):
         _say(consumer, result)

@@ -15,7 +15,7 @@ ACTIVE = "active"
 
 
 class Ironic(Source):
-    """The instances of all nodes; it knows nothing of other hosts.
+    """The instances of all nodes; it does not judge claims on other hosts.
 
     :param baremetal: openstacksdk's proxy of the bare metal service
     """
@@ -46,7 +46,7 @@ class Ironic(Source):
     def find(self, consumer: str) -> Living | None:
         """Look again for an instance.
 
-        :raises NotAnswered: Ironic does not say
+        :raises NotAnswered: Ironic does not answer
         """
         nodes = self._baremetal.nodes
         for node in listed("Ironic", nodes, fields=FIELDS, instance_id=consumer):

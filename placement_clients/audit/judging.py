@@ -1,4 +1,4 @@
-"""Compares the claims of a consumer with what is known of it: a pure function."""
+"""Compares the claim of a consumer with the expected one: a pure function."""
 
 import contextlib
 import dataclasses
@@ -19,10 +19,10 @@ KINDS = {
 
 @dataclasses.dataclass(slots=True)
 class Finding:
-    """What does not fit together, and what was expected instead.
+    """A claim that does not fit its consumer, and the expected one.
 
     ``claimed`` is the entry of the journal about the claim of an orphan, None if it is
-    not known; ``result`` is what became of the claim, empty if it was left alone.
+    not known; ``result`` is that of its release, empty if none was attempted.
     """
 
     kind: str
@@ -35,11 +35,11 @@ class Finding:
 def judge(
     claim: Claim, lives: Sequence[Living], sources: Sequence[Source], *, lived: bool
 ) -> Iterator[Finding]:
-    """Yield what does not fit together for one consumer.
+    """Yield the findings about one consumer.
 
-    :param claim: without parts if it claims nothing
-    :param lives: what sources know of it, none if it does not live
-    :param lived: whether it lived when that was read before
+    :param claim: has no parts if the consumer claims nothing
+    :param lives: the reports of sources about the consumer, empty if it does not live
+    :param lived: whether it lived at the earlier reading
     """
     if not lives:
         if claim.parts and not lived and is_dead(claim, sources):
@@ -58,13 +58,13 @@ def judge(
 
 
 def is_dead(claim: Claim, sources: Sequence[Source]) -> bool:
-    """Return whether some source would know a consumer that none of them lists."""
+    """Return whether a source would list the consumer, and none keeps the claim."""
     known = any(source.knows(claim) for source in sources)
     return known and not any(source.keeps(claim) for source in sources)
 
 
 def _fault(claim: Claim, expected: Expected) -> str | None:
-    """Return what kind of finding a claim is, if it is not what was expected."""
+    """Return the kind of finding, if a claim is not the expected one."""
     if not claim.parts:
         return MISSING
     if not is_at(claim, expected.host):

@@ -1,20 +1,20 @@
-"""What is known of the living, and of claims: values."""
+"""Living consumers and claims, as values."""
 
 import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping
 
-# What Placement says of consumers without a type.
+# The type that Placement reports for consumers without one.
 UNKNOWN = "unknown"
 
 
 class NotAnswered(Exception):
-    """Those that live could not be listed. The message says why."""
+    """Living consumers could not be listed. The message says why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expected:
-    """What a consumer should have, that is neither built, moved nor removed now.
+    """The expected claim of a consumer that is not being built, moved or removed.
 
     :param host: name or UUID of a root provider; None means any
     :param resources: amounts by class, of all providers together; ``VCPU+PCPU`` is the
@@ -37,7 +37,7 @@ class Living:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a consumer claims of one provider.
+    """The allocation of a consumer on one provider.
 
     :param name: of the provider
     :param place: UUID and name of the root of the provider
@@ -52,7 +52,7 @@ class Allocation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose claim it is, as far as it is known; ``created_at`` is in UTC."""
+    """The owner of a claim, as far as it is known; ``created_at`` is in UTC."""
 
     project_id: str | None = None
     user_id: str | None = None
@@ -66,7 +66,7 @@ class Owner:
 
     @property
     def is_known(self) -> bool:
-        """Whether it has been read: every consumer has a project."""
+        """Whether the owner has been read: every consumer has a project."""
         return self.project_id is not None
 
     @property
@@ -79,7 +79,7 @@ class Owner:
 
 @dataclasses.dataclass(slots=True)
 class Claim:
-    """All that a consumer claims, by UUID of the provider."""
+    """All allocations of a consumer, by UUID of the provider."""
 
     consumer: str
     parts: dict[str, Allocation] = dataclasses.field(default_factory=dict)
@@ -106,33 +106,33 @@ def add_up(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 class Source:
-    """Knows which consumers live."""
+    """A source of living consumers."""
 
     name = ""
-    # Whether ``find`` finds what lives; otherwise it only checks that nothing changed.
+    # Whether ``find`` returns living consumers, and not only checks for changes.
     can_look = False
-    # Whether it lists consumers; if it lists none, something is wrong with it.
+    # Whether it lists consumers; an empty list is then a mistake.
     lists_consumers = True
-    # The types of consumers that it knows; empty means all.
+    # The types of the consumers that it lists; empty means all.
     types: frozenset[str] = frozenset()
-    # When its picture is of, if it is not of the moment at which it is read, in UTC.
+    # The time of its data, in UTC, if that is not the time at which it is read.
     moment: datetime.datetime | None = None
 
     def living(self) -> Iterable[Living]:
-        """Yield those that live; a consumer may occur several times.
+        """Yield living consumers; one may occur several times.
 
         :raises NotAnswered: they cannot be listed
-        :raises Unusable: what lists them is not understood
+        :raises Unusable: the list cannot be parsed
         """
         return ()
 
     def knows(self, claim: Claim) -> bool:
-        """Return whether it would know the consumer of a claim, if that lives.
+        """Return whether it would list the consumer of a claim, if that lives.
 
-        As long as the owner is not known, it might.
+        An unknown owner may have any type.
         """
         created = claim.owner.created
-        # Placement says when in whole seconds: it may be any moment of that second.
+        # Placement has whole seconds: the time may be any moment of that second.
         if self.moment and created and created >= self.moment.replace(microsecond=0):
             return False
         if not (self.types and claim.owner.is_known):
@@ -140,12 +140,12 @@ class Source:
         return claim.owner.type in self.types
 
     def keeps(self, claim: Claim) -> bool:
-        """Return whether a claim lives for what it claims, whoever the consumer is."""
+        """Return whether a claim is justified by its resources, for any consumer."""
         return False
 
     def find(self, consumer: str) -> Living | None:
         """Look again for one consumer; None if it does not live, as far as is known.
 
-        :raises NotAnswered: that cannot be known
+        :raises NotAnswered: the source does not answer
         """
         return None

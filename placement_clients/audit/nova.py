@@ -1,7 +1,7 @@
 """Servers and migrations of Nova, through openstacksdk.
 
-A consumer is a server or, on the host that it leaves, a migration. What is being built,
-moved or removed may have claims or none, on one host or two.
+A consumer is a server or, on the host that it leaves, a migration. A server that is
+being built, moved or removed may have claims or none, on one host or two.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ class Nova(Source):
 
         :raises NotAnswered: Nova does not list them
         """
-        # Before the servers: what begins to move later is noticed there.
+        # Before the servers, whose states show migrations that begin later.
         self._moving = set()
         for migration in listed("Nova", self._compute.migrations):
             yield from self._see(migration)
@@ -53,7 +53,7 @@ class Nova(Source):
     def find(self, consumer: str) -> Living | None:
         """Look again for a server, which may be one that lists leave out.
 
-        :raises NotAnswered: Nova does not say
+        :raises NotAnswered: Nova does not answer
         """
         server = find("Nova", self._compute.get_server, consumer)
         return None if server is None else self._living(server)

@@ -1,4 +1,4 @@
-"""Records what an audit has found with the service, for those who look there."""
+"""Records the findings of an audit with the service."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from placement_clients.errors import NotFound
 from placement_clients.output import Unusable
 
 VERSION = "latest"
-# The service keeps no more findings than that.
+# The most findings that the service keeps.
 MOST = 1000
 MEMBERS = (
     *("kind", "consumer", "consumer_type", "project_id", "host", "resources"),
@@ -25,7 +25,7 @@ LONGEST = 4096
 def record(
     placement: Client, name: str, found: Sequence[Finding], counts: Counts
 ) -> None:
-    """Record what is left of the findings, in place of those of the last time.
+    """Record the findings that are left, in place of those of the last audit.
 
     :raises Unusable: the service does not keep them
     """

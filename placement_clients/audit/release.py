@@ -1,4 +1,4 @@
-"""Deletes the claims of orphans, and claims again what was deleted."""
+"""Deletes the claims of orphans, and restores deleted claims."""
 
 import dataclasses
 import datetime
@@ -36,11 +36,11 @@ class Releaser:
         path: Path,
         report: Callable[[str, str], None],
     ) -> None:
-        """Release orphans, and note what became of each.
+        """Release orphans, and note the result of each.
 
-        :param path: where to write what is released, before it is
-        :param report: takes a consumer, and what became of its claim
-        :raises NotAnswered: a source does not say any more who lives
+        :param path: the file to which each claim is written before its release
+        :param report: takes a consumer, and the result of its release
+        :raises NotAnswered: a source does not answer any more
         :raises Unusable: the file cannot be written
         """
         with undo.created(path) as add:
@@ -63,7 +63,7 @@ class Releaser:
         return None
 
     def _release(self, claim: Claim, add: Callable[[str, Json], None]) -> str:
-        """Release a claim if it is still what was found; return what became of it."""
+        """Release a claim if the finding still holds; return the result."""
         now = claims.look(self.placement, claim.consumer)
         if now.amounts != claim.amounts:
             return f"{LEFT}it has changed meanwhile"
@@ -87,7 +87,7 @@ class Releaser:
 
 
 def restore(placement: Client, path: Path) -> Iterator[tuple[str, str]]:
-    """Claim again what was released; yield consumers, and what became of their claims.
+    """Restore released claims; yield consumers, and the result of each.
 
     :raises Unusable: the file is not an undo file
     """

@@ -12,7 +12,7 @@ LEASE_OVER = ("TERMINATED",)
 
 
 class Reservations(Source):
-    """The reservations that are not over; it knows nothing of other claims.
+    """The reservations that are not over; it does not judge other claims.
 
     :param service: answers ``/leases`` as Blazar does
     """

@@ -1,4 +1,4 @@
-"""What openstacksdk answers, and what it means if it does not."""
+"""Answers of openstacksdk, and the meaning of its errors."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from placement_clients.audit.life import NotAnswered
 
 
 def listed(service: str, ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
-    """Yield what a service lists.
+    """Yield the resources that a service lists.
 
     :raises NotAnswered: it does not
     """
@@ -24,9 +24,9 @@ def listed(service: str, ask: Callable[..., Any], **options: Any) -> Iterator[An
 
 
 def find(service: str, ask: Callable[[str], Any], name: str) -> Any:
-    """Return one thing, None if it does not exist.
+    """Return one resource, None if it does not exist.
 
-    :raises NotAnswered: that is not known
+    :raises NotAnswered: the service does not answer
     """
     with _translated(service):
         try:

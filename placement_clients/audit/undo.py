@@ -1,4 +1,4 @@
-"""The file that says how to claim again what was released: lines of JSON.
+"""The undo file, by which released claims are restored: lines of JSON.
 
 Each line is on the disk before its claim is released, so it is complete whatever
 happens. A last line without an end belongs to a claim that was not touched.
@@ -22,7 +22,7 @@ MEMBERS = ("consumer", "allocations", "project_id", "user_id")
 def created(path: Path) -> Iterator[Callable[[str, Json], None]]:
     """Create a file, and give a function that writes a line about a consumer.
 
-    It takes what ``PUT /allocations/{consumer}`` takes, without a generation.
+    It takes the body of ``PUT /allocations/{consumer}``, without a generation.
 
     :raises Unusable: the file exists, or cannot be written
     """
@@ -45,13 +45,13 @@ def created(path: Path) -> Iterator[Callable[[str, Json], None]]:
 
 
 def default_path() -> Path:
-    """Return the name of a file for what is released now."""
+    """Return the name of a new undo file."""
     now = datetime.datetime.now(datetime.UTC)
     return Path(f"placement-audit-undo-{now:%Y%m%dT%H%M%SZ}.ndjson")
 
 
 def read(path: Path) -> Iterator[tuple[str, Json]]:
-    """Yield each consumer of a file, and what to put to claim the same again.
+    """Yield each consumer of a file, and the body that claims the same again.
 
     :raises Unusable: it is no such file
     """

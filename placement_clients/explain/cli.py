@@ -23,7 +23,7 @@ SERVES, NONE_SERVES, BAD_QUERY = range(3)
 VERSION = "latest"
 # Parameters of the fleet that change its document.
 DOCUMENT_ONLY = ("fields", "repeats")
-# The documents of the ledger API that are asked for.
+# The documents of the ledger API that the commands read.
 PARSERS: Mapping[str, Callable[[Json], Json]] = {
     "explanation": record.parser_with(
         summary=str, serves=int, hosts=int, complete=bool, constraints=list
@@ -76,7 +76,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 class UnknownHost(Exception):
-    """A host that was asked about does not exist."""
+    """A host in the query does not exist."""
 
 
 def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
@@ -121,7 +121,7 @@ def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 
 def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int:
-    """Print what has changed of a provider or a consumer."""
+    """Print the history of a provider or a consumer."""
     for filters in history.filters_of(placement, what):
         query = f"{filters}&limit={history.LIMIT}"
         document = _get(placement, "history", query)

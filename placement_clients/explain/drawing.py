@@ -17,7 +17,7 @@ FULL, EMPTY = "█", "░"
 
 
 def draw_explanation(console: Console, document: Json) -> None:
-    """Draw the summary, the funnel, what would help, and the hosts asked about."""
+    """Draw the summary, the funnel, what would help, and the hosts in the query."""
     summary = text_of(document["summary"], style="bold")
     console.print(summary, soft_wrap=not console.is_terminal)
     if not document["complete"]:

@@ -30,7 +30,7 @@ def filters_of(placement: Client, what: str) -> list[str]:
 
 
 def has_changes(entries: list[Json]) -> bool:
-    """Return whether anything is known; a gap passes all filters."""
+    """Return whether there is a change; a gap passes all filters."""
     return any(entry["type"] != GAP for entry in entries)
 
 

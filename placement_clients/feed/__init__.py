@@ -1,1 +1,1 @@
-"""``placement-feed``: forwards what changes in Placement, and misses nothing."""
+"""``placement-feed``: forwards every change in Placement."""

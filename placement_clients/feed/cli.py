@@ -18,7 +18,7 @@ from placement_clients.output import complain, describe, run
 
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
-# What it asks for by itself: another answer would be the same one for ever.
+# The forwarder sets these itself: given ones would return the same page for ever.
 OURS = ("since", "wait")
 DESCRIPTION = """\
 Forward what changes in Placement: to standard output as lines of JSON, to a webhook as
@@ -89,7 +89,7 @@ def _target(asked: argparse.Namespace, placement: Client) -> Target:
 
 
 def _filter(text: str) -> str:
-    """Return a filter as it is given, unless it is none."""
+    """Return a filter unchanged, if it is one."""
     for name, _ in urllib.parse.parse_qsl(text, keep_blank_values=True):
         if name in OURS:
             raise argparse.ArgumentTypeError(

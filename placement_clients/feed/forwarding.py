@@ -1,4 +1,4 @@
-"""The forwarder: reads the feed, delivers each change, and remembers how far it got."""
+"""The forwarder: reads the feed, delivers each change, and stores its cursor."""
 
 import dataclasses
 import datetime
@@ -28,13 +28,13 @@ from placement_clients.record import Json
 
 PATH = "/ledger/v1/changes"
 VERSION = "latest"
-# How long the service waits for news, and a pause of ours lasts, at most, in seconds.
+# The longest wait of the service for news, and the longest pause, in seconds.
 LONGEST_WAIT = 25
 LONGEST_PAUSE = 60.0
-# The longest pause that a target can ask for.
+# The longest pause that a target can request.
 DAY = 86400.0
-# How long to rest after an answer without news that the service did not wait for: all
-# of its places to wait are taken.
+# How long to rest after an empty page that came at once: all places of the service to
+# wait are taken.
 REST = 1.0, 2.0
 PARSE_PAGE = record.parser_with(changes=list, cursor=str, more=bool)
 PARSE_CHANGE = record.parser_with(
@@ -45,11 +45,11 @@ NOT_ALLOWED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class Gone(Exception):
-    """The service does not know what has changed since the cursor."""
+    """The service does not have the changes since the cursor any more."""
 
 
 class FeedCounts:
-    """What the forwarder has done since it was started, as metrics of Prometheus."""
+    """The counts of the forwarder since its start, as metrics of Prometheus."""
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -72,7 +72,7 @@ class FeedCounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the user wants: which changes, and what to do when something goes wrong."""
+    """The wishes of the user: which changes, and how to deal with failures."""
 
     filters: str = ""
     resync: bool = False
@@ -97,15 +97,15 @@ class Forwarder:
     counts: FeedCounts = dataclasses.field(default_factory=FeedCounts)
 
     def run(self, *, once: bool = False) -> None:
-        """Deliver what changes.
+        """Deliver changes.
 
         :param once: whether to stop when everything is delivered; otherwise never
-        :raises Refused: the target does not want a change
-        :raises Gone: the service does not know what has changed
-        :raises PlacementError: the service refuses this; whether the caller may read
-            the feed is waited for, unless ``once``
+        :raises Refused: the target refuses a change
+        :raises Gone: the service does not have the changes any more
+        :raises PlacementError: the service refuses this; a refusal of the caller is
+            raised only with ``once``, and otherwise tried again
         """
-        # An answer that is given up would pass for a failure.
+        # A longer wait than the timeout of the client would count as a failure.
         wait = min(LONGEST_WAIT, int(self.placement.answer_seconds / 2))
         cursor = self.kept.load() or self._begin(once)
         while True:
@@ -133,16 +133,16 @@ class Forwarder:
                 self.sleep(random.uniform(*REST))
 
     def _begin(self, once: bool) -> str:
-        """Return a cursor without changes, which is kept before anything is read."""
+        """Return the cursor of now, which is stored before any change is read."""
         cursor = str(self._read("now", 0, once)["cursor"])
         self.kept.save(cursor)
         return cursor
 
     def _resynchronise(self, once: bool) -> str:
-        """Say that changes were missed, and return a cursor to go on from."""
+        """Report that changes were missed, and return a cursor to go on from."""
         self.counts.gaps.inc()
         self.complain("the cursor is gone: changes were missed")
-        # Taken first: what changes from now on is not missed as well.
+        # The cursor is read first, so that no later change is missed as well.
         cursor = str(self._read("now", 0, once)["cursor"])
         now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
         gap = {
@@ -161,9 +161,9 @@ class Forwarder:
         return cursor
 
     def _read(self, since: str, wait: int, once: bool) -> Json:
-        """Return a page, as soon as the service gives one.
+        """Return a page, after as many attempts as needed.
 
-        :raises Gone: it never will
+        :raises Gone: the service does not have the changes any more
         :raises PlacementError: as ``run`` does
         """
         query = encode_query({"since": since, "wait": str(wait)})
@@ -185,9 +185,9 @@ class Forwarder:
                 self._pause(attempt, describe(exc))
 
     def _deliver(self, change: Json) -> None:
-        """Deliver a change, however often that has to be tried.
+        """Deliver a change, after as many attempts as needed.
 
-        :raises Refused: the target does not want it
+        :raises Refused: the target refuses it
         """
         attempt = 0
         while True:
@@ -227,8 +227,8 @@ def _parse_page(document: Json) -> Json:
 
 
 def _may_pass(exc: PlacementError) -> bool:
-    """Return whether the page may come another time.
+    """Return whether another attempt may get the page.
 
-    So it may after a page of a proxy, even if that is a success.
+    It may after any answer of a proxy, even with a status of success.
     """
     return isinstance(exc, Unavailable) or may_pass(exc.status)

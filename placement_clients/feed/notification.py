@@ -24,9 +24,9 @@ ONCE = 0
 class Notifications:
     """Sends each change to the topics for notifications.
 
-    The ``Notifier`` of the library logs what it could not send, and goes on. Here that
-    would be a gap, so this calls what the ``Notifier`` calls. A message that was sent
-    has been confirmed by the message broker.
+    The ``Notifier`` of the library logs failures to send, and goes on. Here that would
+    be a gap, so this calls the transport, as the ``Notifier`` does. A message that was
+    sent has been confirmed by the message broker.
 
     :param config_file: has ``[oslo_messaging_notifications]``; None means the defaults
     :param url: of the message broker, instead of the one in the file

@@ -1,4 +1,4 @@
-"""Where the forwarder is: the cursor of what was delivered last, in a file."""
+"""The cursor of the change that was delivered last, in a file."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ class State:
             raise ValueError(f"{self._path} is not a state of this program") from exc
 
     def save(self, cursor: str) -> None:
-        """Keep a cursor: everything up to it was delivered.
+        """Store a cursor: everything up to it was delivered.
 
         :raises OSError: it cannot be written
         """

@@ -19,9 +19,9 @@ from placement_clients.record import Json
 
 EVENT = "application/cloudevents+json"
 EVENT_TYPE = "org.openstack.placement."
-# For how long to wait for a connection, and for an answer to begin.
+# The timeout for a connection, and for the beginning of an answer.
 SECONDS = 30.0
-# Statuses below 500 that another attempt may not meet.
+# Statuses below 500 after which another attempt may succeed.
 PASSING = (
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.TOO_EARLY,
@@ -34,7 +34,7 @@ ADDRESS = re.compile("[!-~]+")
 class Away(Exception):
     """The target cannot take a change now; it is worth trying again.
 
-    ``pause`` is for how many seconds it wants to be left alone, None if it did not say.
+    ``pause`` is how many seconds it requests to wait, None if it requests nothing.
     """
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
@@ -53,7 +53,7 @@ class Target(Protocol):
         """Deliver a change; it has arrived when this returns.
 
         :raises Away: it could not be delivered at the moment
-        :raises Refused: it is not wanted
+        :raises Refused: the target refuses it
         """
 
 
@@ -67,7 +67,7 @@ class Lines:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Takes a redirection for a refusal: followed, a POST would become a GET."""
+    """Treats a redirection as a refusal: followed, a POST would become a GET."""
 
     def redirect_request(self, *_: object) -> None:
         """Follow none."""
@@ -112,7 +112,7 @@ class Webhook:
             self._url, body, self._headers(change["id"], body), method="POST"
         )
         try:
-            # It has been delivered, whatever follows the status.
+            # The status alone confirms the delivery.
             _OPENER.open(request, timeout=self._seconds).close()
         except urllib.error.HTTPError as exc:
             with exc:
@@ -184,7 +184,7 @@ def event_of(change: Json, source: str) -> Json:
 
 
 def parse_pause(text: str | None, now: float) -> float | None:
-    """Return the seconds that a ``Retry-After`` asks for; None if it says nothing."""
+    """Return the seconds in a ``Retry-After``; None if there are none."""
     if text is None:
         return None
     if text.strip().isdecimal():

@@ -49,8 +49,8 @@ def find(placement: Client, request: Request) -> Candidates:
     """Return the candidates for a request, at least one.
 
     :raises NoValidHost: there are none
-    :raises BadInput: the request is known to be wrong, and is not sent; or Placement
-        refuses it for a reason that only Placement knows
+    :raises BadInput: the request has problems, and is not sent; or Placement refuses it
+        for another reason
     """
     if request.problems:
         raise BadInput(request.problems)
@@ -74,12 +74,11 @@ def boot(
 ) -> Placed:
     """Find a host for a server and claim it.
 
-    :raises NoValidHost: there is no candidate, or other clients were faster at all of
-        them
+    :raises NoValidHost: there is no candidate, or other clients took the room of all
     :raises ServerTaken: the server has allocations already
     :raises BadInput: the request is wrong, see ``find``
-    :raises Unavailable: there is no answer. It has been tried to give back what may
-        have been claimed all the same
+    :raises Unavailable: there is no answer. A release of the possible claim has been
+        attempted
     """
     candidates = find(placement, request)
     if held := placement.get_allocations(server.uuid).by_provider:
@@ -153,7 +152,7 @@ def _claim(placement: Client, server: Server, candidate: Candidate) -> bool:
         return False
     except Unavailable as exc:
         if exc.may_have_succeeded:
-            # The error that led here says more than one about this.
+            # The first error is more useful than one of this release.
             with contextlib.suppress(PlacementError):
                 placement.delete(path, version="1.0")
         raise

@@ -1,4 +1,4 @@
-"""``placement-request``: asks Placement for what a flavor and an image need."""
+"""``placement-request``: queries Placement for the needs of a flavor and an image."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ from placement_foundation.serving.terminal import visible
 
 PROGRAM = "placement-request"
 GOOD, NO_HOST, BAD_INPUT = range(3)
-# With more hosts than this, one request asks for the names of all providers.
+# With more hosts than this, one request lists the names of all providers.
 FEW_HOSTS = 25
 
 DESCRIPTION = """\
@@ -177,7 +177,7 @@ def boot_servers(asked: argparse.Namespace) -> int:
 
 
 def _documents(servers: Sequence[boot.Server]) -> dict[str, Json]:
-    """Return what is printed of servers that are not booted."""
+    """Return the document of servers that are not booted."""
     if len(servers) == 1:
         return {"server": servers[0].uuid, "host": None}
     return {"servers": []}
@@ -373,7 +373,7 @@ def _no_valid_host(
 # The arguments
 
 
-# What commands are added to.
+# The subparsers, to which commands are added.
 Commands: TypeAlias = Any
 
 

@@ -14,7 +14,7 @@ class BadInput(Exception):
 
 
 class NoValidHost(Exception):
-    """No host can take the server, as far as Placement knows."""
+    """No host can take the server, according to Placement."""
 
     def __init__(self, reason: str, explanation: Explanation | None = None) -> None:
         super().__init__(reason)

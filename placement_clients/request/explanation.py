@@ -37,12 +37,12 @@ class Explanation:
 
 
 def ask(placement: Client, query: str) -> Explanation | None:
-    """Ask why a query has the candidates that it has; most services cannot say.
+    """Request an explanation of a query, which most services do not offer.
 
     Nothing depends on an explanation, so a failure means that there is none.
 
     :raises BadRequest: the query names something that does not exist, which a search
-        that ends early does not find out
+        that ends early does not notice
     """
     try:
         document = placement.get("/ledger/v1/explanation", version="1.36", query=query)

@@ -1,4 +1,4 @@
-"""Flavors: how large a server is, and what else it asks for."""
+"""Flavors: the size of a server, and its requirements."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ from placement_clients.request.request import Request, refusal
 
 PATH = "/ledger/v1/placements"
 NO_ROOM = "placement.no_room"
-# What a consumer is where its type must be named.
+# The consumer type, where one is required.
 CONSUMER_TYPE = "INSTANCE"
 ONLY_THERE = (
     "this Placement does not have /ledger/v1/placements: it takes one server at a "
@@ -35,16 +35,16 @@ def place(
 ) -> list[Placed]:
     """Find hosts for servers of one owner, and claim what they need: for all or none.
 
-    A server that is there already keeps what it has, if it belongs to the same owner
-    and is not the only one: so the same call may be made again if its answer was lost.
+    A server with allocations keeps them, if it belongs to the same owner and is not the
+    only one: so the same call may be made again if its answer was lost.
 
     :param wishes: members of a request for placements, such as ``spread`` and
         ``prefer``; where the service has none, only a single server without wishes can
         be booted, by candidates and a claim
     :raises NoValidHost: there is not room for all
-    :raises ServerTaken: one holds something already: the only one, or one that belongs
-        to another project or user
-    :raises BadInput: the request is wrong; or the service cannot do what is wished
+    :raises ServerTaken: a server has allocations already: the only one, or one that
+        belongs to another project or user
+    :raises BadInput: the request is wrong; or the service does not support the wishes
     :raises Unavailable: there is no answer, and some or all may have been booted if it
         ``may_have_succeeded``
     """
@@ -69,7 +69,7 @@ def _in_one(
 ) -> list[Placed]:
     """Place all servers in one request.
 
-    :raises NotFound: the service does not offer that
+    :raises NotFound: the service does not offer placements
     """
     # The query says what each server needs, not how many candidates to list.
     query = dataclasses.replace(request, limit=None).query

@@ -127,7 +127,7 @@ def add_servers(parser: argparse.ArgumentParser) -> None:
 
 
 def add_wish(parser: argparse.ArgumentParser) -> None:
-    """Add the options for how servers lie to each other, and for how long."""
+    """Add the options for the spread, the preferences and the lease of servers."""
     group = parser.add_argument_group(
         "how they are placed",
         "These need a Placement with /ledger/v1/placements, like several servers; any "
@@ -256,7 +256,7 @@ def _limit(text: str) -> int | None:
 
 
 def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:
-    """Yield the rules that the options ask for."""
+    """Yield the rules that the options select."""
     if not asked.include_disabled_hosts:
         yield rule.without_disabled_hosts
     if asked.isolated_aggregate:

@@ -1,6 +1,6 @@
 """Whether a server may be rebuilt from another image where it is.
 
-The host and the flavor stay the same, so no room is asked for: a full host must not
+The host and the flavor stay the same, so no room is requested: a full host must not
 prevent a rebuild. Only the traits of the providers from which the server has
 allocations count, not those of others in the same tree.
 """
@@ -37,7 +37,7 @@ def check(
 
 
 def foresee(flavor: Flavor, old: Image, new: Image) -> Verdict | None:
-    """Return the verdict if it is certain without asking Placement."""
+    """Return the verdict if it is certain without a request to Placement."""
     if new.is_same(old):
         return Verdict(True, "the image stays the same")
     if not new.required:
@@ -52,7 +52,7 @@ def foresee(flavor: Flavor, old: Image, new: Image) -> Verdict | None:
 
 
 def check_held(placement: Client, server: str, new: Image) -> Verdict:
-    """Check whether what a server holds has the traits that an image requires."""
+    """Check whether the providers of a server have the traits required by an image."""
     held = placement.get_allocations(server).by_provider
     if not held:
         return Verdict(False, "the server holds nothing")

@@ -39,9 +39,9 @@ class Group:
 class Request:
     """The request to Placement.
 
-    ``groups`` are by suffix. ``specs`` are what the flavor and the image ask for,
-    ``warnings`` name those of them that have no effect, ``beside`` the extra specs by
-    which Nova chooses a host in other ways than by a query.
+    ``groups`` are by suffix. ``specs`` are the requirements of the flavor and the
+    image, ``warnings`` name those of them that have no effect, ``beside`` the extra
+    specs by which Nova chooses a host in other ways than by a query.
     """
 
     groups: Mapping[str, Group]
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def resource_classes(self) -> frozenset[str]:
-        """The classes that any group asks for."""
+        """The classes that any group requests."""
         return frozenset().union(*(group.resources for group in self.groups.values()))
 
     @property
@@ -88,7 +88,7 @@ class Request:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why Placement would refuse it, so that it need not be sent."""
+        """The reasons for which Placement would refuse the request."""
         return tuple(_problems(self))
 
     def with_member_of(self, value: str) -> "Request":
@@ -137,7 +137,7 @@ def build(
 
 
 def _override(specs: list[Spec], translated: Iterable[Spec]) -> list[Spec]:
-    """Return what flavor and image ask for, with what Nova makes of their policies.
+    """Return the specs of flavor and image, with those that Nova derives from policies.
 
     The number of dedicated CPUs is that of the policy; other amounts that a flavor
     names itself stay.
@@ -156,7 +156,7 @@ def _override(specs: list[Spec], translated: Iterable[Spec]) -> list[Spec]:
 
 
 def flavor_specs(flavor: Flavor) -> Iterator[Spec]:
-    """Yield what the extra specs of a flavor ask for, ignoring all others."""
+    """Yield the requirements in the extra specs of a flavor, ignoring all others."""
     for key, value in flavor.extra_specs.items():
         if match := KEY.fullmatch(key):
             kind, suffix, name = match.groups(default="")
@@ -164,7 +164,7 @@ def flavor_specs(flavor: Flavor) -> Iterator[Spec]:
 
 
 def image_specs(image: Image | None) -> Iterator[Spec]:
-    """Yield what the properties of an image ask for."""
+    """Yield the requirements in the properties of an image."""
     for name, key in (image.required if image else {}).items():
         yield Spec("trait", "", name, REQUIRED, f"image property {key}")
 
@@ -172,8 +172,8 @@ def image_specs(image: Image | None) -> Iterator[Spec]:
 def refusal(request: Request, exc: BadRequest) -> BadInput:
     """Return the input error behind a refusal of Placement.
 
-    Whatever the refusal names, such as a trait that does not exist, is traced to its
-    origin.
+    Names in the refusal, such as a trait that does not exist, are traced to their
+    origins.
     """
     words = set(re.findall(r"\w+", exc.detail))
     origins = [spec.origin for spec in request.specs if spec.name in words]
@@ -214,7 +214,7 @@ def _implicit(
 
 
 def _groups(specs: Sequence[Spec], implicit: Mapping[str, int]) -> dict[str, Group]:
-    """Return the groups that ask for anything, by suffix."""
+    """Return the groups that are not empty, by suffix."""
     groups = {}
     for suffix in sorted({"", *(spec.suffix for spec in specs)}):
         mine = [spec for spec in specs if spec.suffix == suffix]

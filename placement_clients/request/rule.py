@@ -39,7 +39,7 @@ def isolated_aggregates(traits_by_aggregate: Mapping[str, Set[str]]) -> Rule:
 
 
 def within_aggregates(aggregates: Iterable[str]) -> Rule:
-    """Ask for a host in one of some aggregates: those of a tenant, or of a zone."""
+    """Require a host in one of some aggregates: those of a tenant, or of a zone."""
     value = f"in:{','.join(sorted(aggregates))}"
     return lambda request: request.with_member_of(value)
 

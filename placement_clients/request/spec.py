@@ -1,4 +1,4 @@
-"""What a flavor or an image asks for, one thing at a time."""
+"""The single requirements of a flavor or an image."""
 
 import dataclasses
 import re
@@ -13,7 +13,7 @@ REQUIRED, FORBIDDEN = "required", "forbidden"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spec:
-    """One thing that a flavor or an image asks for, and where it is written."""
+    """One requirement of a flavor or an image, and where it is written."""
 
     kind: str
     suffix: str

@@ -1,4 +1,4 @@
-"""What Nova translates of flavors and images: CPU policies, TPM, encrypted memory.
+"""Nova's translation of flavors and images: CPU policies, TPM, encrypted memory.
 
 An extra spec ``hw:…`` and an image property ``hw_…`` mean the same. An objection says
 why a value has no effect; Nova refuses the server then.
@@ -24,7 +24,7 @@ HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 TPM = "COMPUTE_SECURITY_TPM_"
 TPM_MODELS = {"1.2": ("tpm-tis",), "2.0": ("tpm-tis", "tpm-crb")}
 ADDRESSES = ("emulate", "passthrough")
-# What decides where Nova puts a server, but not by a query.
+# The extra specs by which Nova chooses a host without a query.
 BESIDE = re.compile(
     r"(pci_passthrough:alias|accel:device_profile|hw:numa_.*|hw:mem_page_size"
     r"|aggregate_instance_extra_specs:.*|hw:viommu_model|hw:locked_memory)"
@@ -63,11 +63,11 @@ class _Asked:
         return f"image property hw_{name}"
 
     def amount(self, resource_class: str, amount: int, name: str) -> Spec:
-        """Return an amount that a setting asks for."""
+        """Return an amount that a setting requires."""
         return Spec("resources", "", resource_class, str(amount), self.origin(name))
 
     def trait(self, trait: str, name: str, value: str = REQUIRED) -> Spec:
-        """Return a trait that a setting asks for."""
+        """Return a trait that a setting requires."""
         return Spec("trait", "", trait, value, self.origin(name))
 
     def choose(self, name: str, value: str | None, allowed: Mapping | tuple) -> None:  # type: ignore[type-arg]
@@ -78,7 +78,7 @@ class _Asked:
 
 
 def translate(flavor: Flavor, image: Image | None) -> tuple[list[Spec], list[str]]:
-    """Return what Nova translates, and why some of it has no effect."""
+    """Return the specs of Nova's translation, and the objections to settings."""
     asked = _Asked(flavor, image.properties if image else {})
     specs, objections = [], []
     for rule in RULES:

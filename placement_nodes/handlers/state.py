@@ -26,8 +26,8 @@ def show_states(call: Call[None, Settings], connection: Connection) -> Reply:
 def provision_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Bring a node to the requested provision state, immediately.
 
-    :raises BadRequest: no such transition exists from its state, or its instance asks
-        for traits that it does not have
+    :raises BadRequest: no such transition exists from its state, or its instance
+        requires traits that it does not have
     """
     node = ledger.get_locked(connection, call.load(connection))
     ledger.update(connection, node, provision.provision(node, call.body["target"]))

@@ -178,7 +178,7 @@ def _check_unique(
 
 def delete(connection: sa.Connection, node: Node) -> None:
     """Remove a node, which is locked, and its traits."""
-    # SQLite does not cascade unless each connection asks for it.
+    # SQLite does not cascade unless each connection enables it.
     connection.execute(
         sa.delete(models.NodeTrait).where(models.NodeTrait.node_id == node.id)
     )

@@ -30,8 +30,8 @@ REMOVABLE = {ENROLL, MANAGEABLE, AVAILABLE}
 def provision(node: Node, target: str) -> dict[str, Any]:
     """Return the changes that bring a node to a requested provision state.
 
-    :raises BadRequest: no such transition exists from its state, or its instance asks
-        for traits that it does not have
+    :raises BadRequest: no such transition exists from its state, or its instance
+        requires traits that it does not have
     """
     state = TRANSITIONS.get((node.provision_state, target))
     if state is None:
@@ -69,7 +69,7 @@ def _check_deployable(node: Node) -> None:
 def instance_fault(node: Node) -> str | None:
     """Return why a node cannot be given to its instance; None if it can.
 
-    An instance asks for traits in ``instance_info``. The node must have all of them.
+    An instance requires traits in ``instance_info``. The node must have all of them.
     """
     wanted = node.instance_info.get("traits")
     if wanted in (None, [], {}, ""):

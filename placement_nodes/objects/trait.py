@@ -90,6 +90,6 @@ def _check_number(node: Node, number: int) -> None:
 
 
 def _touch(connection: sa.Connection, node: Node) -> None:
-    """Say that the node was changed: its traits are part of it."""
+    """Set the time of the last change of the node: its traits are part of it."""
     change = sa.update(models.Node).where(models.Node.id == node.id)
     connection.execute(change.values(updated_at=utc_now()))

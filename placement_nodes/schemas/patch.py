@@ -80,7 +80,7 @@ def apply(document: dict[str, Json], operations: Sequence[dict[str, Any]]) -> Js
 
     :raises BadRequest: the patch does not apply, or copies too much
     """
-    # Once, and not for each operation: others wait for the lock of the node.
+    # One copy, not one for each operation: other requests wait for the lock.
     document = copy.deepcopy(document)
     for operation in operations:
         if operation["op"] == "copy":

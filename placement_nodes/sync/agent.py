@@ -28,9 +28,9 @@ PATIENCE = 3
 class Tally:
     """The outcome for the nodes of a pass, by UUID.
 
-    Some of the failed ones are ``unanswered``: Placement could not be reached, or did
-    not know the agent. Others are ``held``: their nodes are missing, but so many at
-    once that their providers are not removed yet.
+    Some of the failed ones are ``unanswered``: Placement could not be reached, or
+    refused the credentials. Others are ``held``: their nodes are missing, but so many
+    at once that their providers are not removed yet.
     """
 
     synchronised: set[str] = dataclasses.field(default_factory=set)
@@ -52,8 +52,8 @@ class Tally:
 class Caution:
     """When providers are removed although many nodes, or all, are missing at once.
 
-    A list of nodes may be wrong: a role may have been lost. So it has to lack the nodes
-    twice, and an operator says ``expected``, or they are missing for ``quiet`` seconds.
+    A list of nodes may be wrong: a role may have been lost. So two lists must lack the
+    nodes, and an operator sets ``expected``, or they are missing for ``quiet`` seconds.
     """
 
     few: int = 3
@@ -61,14 +61,14 @@ class Caution:
     expected: bool = False
 
 
-# Works on a node, and returns whether it has asked Placement.
+# Works on a node, and returns whether it has called Placement.
 Task = Callable[[Tally], bool]
 
 
 class Agent:
     """Copies nodes to Placement.
 
-    :param say: is called with a line for each thing that is done, or would be
+    :param say: is called with a line for each change that is made, or would be
     :param parallel: how many nodes to work on at a time
     :param dry: write nothing, neither to Placement nor to the memory
     :param stopped: returns whether to stop after the current node
@@ -129,7 +129,7 @@ class Agent:
     def _hold(self, gone: frozenset[str], own: frozenset[str]) -> frozenset[str]:
         """Return the providers not to be removed yet, although their nodes are missing.
 
-        If that cannot be noted, the next pass does.
+        If the memory cannot be written, the next pass notes them.
         """
         now, caution, before = self._clock(), self._caution, self._memory.missing
         many = gone if len(gone) > caution.few or gone == own else frozenset()
@@ -179,9 +179,9 @@ class Agent:
         return tally
 
     def _remembered(self, wanted: list[Wanted], tally: Tally) -> list[Wanted]:
-        """Remember the providers of nodes, and return the nodes for which it is done.
+        """Record the providers of nodes, and return the recorded nodes.
 
-        It is done before they are created: a forgotten provider would never be removed.
+        Creation comes afterwards: a provider without a record would never be removed.
         """
         try:
             self._memory.add(each.uuid for each in wanted)
@@ -194,7 +194,7 @@ class Agent:
         return wanted
 
     def _ask_for_nothing(self) -> None:
-        """Find out whether Placement answers, if no node makes it known."""
+        """Check whether Placement answers, in a pass without work."""
         try:
             self._placement.get("/", version="1.0")
         except (errors.Unavailable, errors.Unauthorized) as exc:
@@ -207,7 +207,7 @@ class Agent:
     def _work(self, tasks: Sequence[tuple[str, Task]], tally: Tally) -> None:
         """Do tasks, some at a time; a failure of one does not stop the others.
 
-        It stops only if Placement does not answer at all.
+        The work stops only if Placement does not answer at all.
         """
         # How many nodes in a row have got no answer. Threads may miss one of them.
         silent = 0
@@ -230,7 +230,7 @@ class Agent:
                     silent = 0 if answered else silent + 1
 
         with futures.ThreadPoolExecutor(self._parallel) as threads:
-            # Each result is asked for, so that no error is lost.
+            # Each result is read, so that no error is lost.
             for _ in threads.map(work, tasks):
                 pass
         if untried:
@@ -248,7 +248,7 @@ class Agent:
         except errors.Unavailable as exc:
             return self._miss(uuid, f"Placement cannot be reached: {exc}", tally)
         except errors.Unauthorized as exc:
-            # It is about no node. For each further one, Keystone would be called again.
+            # The error is about no node. Each further one would call Keystone again.
             return self._miss(uuid, f"Placement does not know the agent: {exc}", tally)
         except errors.PlacementError as exc:
             is_asked = True
@@ -311,7 +311,7 @@ class Agent:
 
     def _remove(self, uuid: str, tally: Tally) -> bool:
         if self._nodes.find_node(uuid) is not None:
-            # It has been enrolled since the list was read.
+            # The node has been enrolled since the list was read.
             return False
         self._say(f"{uuid}: the node is gone, delete the provider")
         if self._dry:
@@ -320,7 +320,7 @@ class Agent:
             self._placement.delete(path_of("resource_providers", uuid), version="1.23")
         except errors.Conflict as exc:
             if exc.in_use:
-                # Until its instance has gone; others must not get the node after it.
+                # Until its instance has gone; no other instance must get the node.
                 self._placement.change(uuid, INVENTORIES, plan.reserve)
             raise
         except errors.NotFound:

@@ -52,7 +52,7 @@ class BareMetal:
     def find_node(self, ident: str) -> dict[str, Any] | None:
         """Return the node with a UUID or a name, None if there is none.
 
-        :raises Unreadable: the service does not say whether there is one
+        :raises Unreadable: the service does not answer, or not with a node
         """
         query = {"fields": self._fields}
         return self._get(f"/v1/nodes/{quote(ident, safe='')}", query)

@@ -20,8 +20,8 @@ class Unusable(Exception):
 class Memory:
     """The UUIDs of the providers that the agent has created or adopted.
 
-    Of those whose nodes are missing, it has since when: seconds since 1970. Every
-    change is written to disk at once.
+    ``missing`` has the times since which nodes are missing, in seconds since 1970.
+    Every change is written to disk at once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,18 +41,18 @@ class Memory:
         return self._missing
 
     def miss(self, uuids: Iterable[str], now: float) -> None:
-        """Note which nodes are missing; all others are there."""
+        """Note which nodes are missing; all others are present."""
         with self._lock:
             missing = {uuid: self._missing.get(uuid, now) for uuid in uuids}
             self._replace(self._providers, missing)
 
     def add(self, uuids: Iterable[str]) -> None:
-        """Add some more."""
+        """Add providers."""
         with self._lock:
             self._replace(self._providers.union(uuids), self._missing)
 
     def forget(self, uuids: Iterable[str]) -> None:
-        """Remove some."""
+        """Remove providers."""
         with self._lock:
             left = self._providers.difference(uuids)
             missing = {uuid: at for uuid, at in self._missing.items() if uuid in left}

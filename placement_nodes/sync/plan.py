@@ -54,8 +54,7 @@ class Found:
     """The state in Placement: of the provider, and of the traits it should have.
 
     ``generation`` is None if there is no provider. ``name`` is that of the provider.
-    ``known_traits`` are the wanted
-    traits that exist.
+    ``known_traits`` are the wanted traits that exist.
     """
 
     generation: int | None
@@ -101,7 +100,7 @@ def wanted_of(node: Mapping[str, Any]) -> Wanted:
 
 
 def canonical_uuid(text: object) -> str:
-    """Return a UUID as Placement has it: Ironic keeps the spelling of its users.
+    """Return a UUID as Placement spells it: Ironic keeps the spelling of its users.
 
     :raises ValueError: it is not a UUID
     """
@@ -109,7 +108,7 @@ def canonical_uuid(text: object) -> str:
 
 
 def spelled(text: str) -> str:
-    """Return a UUID as Placement has it, and anything else as it is."""
+    """Return a UUID as Placement spells it, and anything else unchanged."""
     try:
         return canonical_uuid(text)
     except ValueError:
@@ -157,7 +156,7 @@ def _existing(placement: Client, names: frozenset[str]) -> frozenset[str]:
 def is_there(placement: Client, uuid: str) -> bool:
     """Return whether there is a provider.
 
-    :raises errors.PlacementError: Placement does not say
+    :raises errors.PlacementError: it cannot be read
     """
     return _name_of(placement, uuid) is not None
 

@@ -1,4 +1,4 @@
-"""What the agent reports of its passes: metrics, and whether it is well."""
+"""The reports of the agent about its passes: metrics, and its health."""
 
 import time
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class Report:
     def made(self, tally: Tally) -> None:
         """Note a pass."""
         self._works = False
-        # From now on, not to have read them counts.
+        # The time without a reading counts from here.
         self._answered["nodes"] = self._clock()
         outcome = "partial" if tally.failed else "complete"
         telemetry.record(measure.PASSES, outcome=outcome)

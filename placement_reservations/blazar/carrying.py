@@ -1,4 +1,4 @@
-"""What is carried from Blazar, and how it is stored: all of it, or nothing."""
+"""The data carried from Blazar, and how it is stored: all of it, or nothing."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from placement_reservations.store.debt import Debt
 from placement_reservations.store.host import Details, Host
 from placement_reservations.store.lease import Event, Lease, Reservation, Wish
 
-# Why a lease is degraded that was so in Blazar, until the hosts are checked.
+# The reason of a lease that was degraded in Blazar, until the hosts are checked.
 LACKS = "Some of its hosts had failed in Blazar."
 
 
@@ -36,14 +36,13 @@ class NotCarried(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """What is carried.
+    """The data that is carried.
 
-    ``hosts`` are new, ``known`` are those that were here already: their ids here, keyed
-    by their ids in Blazar. ``slots`` says how many a reservation has on each host,
-    keyed by its id, then by the id of the host here. ``left_in_nova`` says what Blazar
-    made there that this service does not need, a line for each reservation, and
-    ``displaced`` how many slots of a reservation do not fit on the hosts that they are
-    on, keyed by its id.
+    ``hosts`` are new, ``known`` are the ids of hosts that were here already, keyed by
+    their ids in Blazar. ``slots`` counts the slots of a reservation on each host, keyed
+    by its id, then by the id of the host here. ``left_in_nova`` names objects of Blazar
+    in Nova that this service does not need, a line for each reservation. ``displaced``
+    counts the slots of a reservation that do not fit on their hosts, keyed by its id.
     """
 
     hosts: Sequence[Host]
@@ -64,7 +63,7 @@ class Load:
 def plan_load(
     connection: sa.Connection, source: Source, left_out: Collection[str] = ()
 ) -> Load:
-    """Return what there is to carry to the database of this service.
+    """Return the data to carry to the database of this service.
 
     :param left_out: ids of hosts and leases, ``judging.ENDED``,
         ``judging.FLOATING_IPS``
@@ -239,9 +238,9 @@ def store(
     with_flavors: bool,
     progress: Progress = SILENT,
 ) -> None:
-    """Store what is carried.
+    """Store the data that is carried.
 
-    The event loop compares what Placement has with this, and repairs it. Flavors of
+    The event loop compares Placement with this, and repairs Placement. Flavors of
     active leases in Nova are left as Blazar made them.
 
     :param with_flavors: whether this service has the flavors, and not Nova

@@ -1,4 +1,4 @@
-"""What of Blazar's cannot be carried, by name. Pure functions on what was read."""
+"""Rows of Blazar that cannot be carried, by name. Pure functions on these rows."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from placement_reservations.store.lease import RESOURCE_TYPE
 ENDED, FLOATING_IPS = "ended", "floatingips"
 EVENTS = frozenset(state.EventType)
 SETTLED = {state.EventStatus.UNDONE, state.EventStatus.DONE, state.EventStatus.ERROR}
-# What the start, the end and the reservations of a lease are in each of its states. A
+# The statuses of the start, the end and the reservations of a lease, by its state. A
 # lease in error that could still start would neither start nor end.
 PARTS: Mapping[str, tuple[Collection[str], Collection[str], Collection[str]]] = {
     state.LeaseStatus.PENDING: (
@@ -40,7 +40,7 @@ PARTS: Mapping[str, tuple[Collection[str], Collection[str], Collection[str]]] = 
         set(state.ReservationStatus),
     ),
 }
-# The least that a reservation can ask for.
+# The smallest values of a reservation.
 LEAST = {"vcpus": 1, "memory_mb": 1, "disk_gb": 0, "amount": 1}
 # Slots of reservations in these states are promised.
 PROMISED = {state.ReservationStatus.PENDING, state.ReservationStatus.ACTIVE}
@@ -64,7 +64,7 @@ def is_wanted(lease: Row, left_out: Collection[str]) -> bool:
 
 
 def requirement_of(wish: Row) -> str:
-    """Return what a reservation requires of its hosts, as it is written here.
+    """Return the requirement of a reservation on its hosts, in our grammar.
 
     In Blazar, an empty list requires nothing, and one condition may follow ``and``.
     """
@@ -85,7 +85,7 @@ def requirement_of(wish: Row) -> str:
 def list_refusals(
     source: Source, left_out: Collection[str], present: Collection[str]
 ) -> list[Refusal]:
-    """Return all that cannot be carried.
+    """Return all rows that cannot be carried.
 
     :param left_out: ids of hosts and leases, ``ENDED`` and ``FLOATING_IPS``
     :param present: ids of leases that were carried earlier

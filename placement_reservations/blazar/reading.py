@@ -10,7 +10,7 @@ import sqlalchemy as sa
 # A row: values keyed by the name of the column.
 Row: TypeAlias = Mapping[str, Any]
 
-# What is read of each table: the names of its columns.
+# The columns that are read of each table.
 COLUMNS = {
     "computehosts": "id hypervisor_hostname service_name cpu_info hypervisor_type "
     "hypervisor_version availability_zone vcpus memory_mb local_gb reservable "
@@ -35,7 +35,7 @@ class NotBlazar(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """What a database of Blazar has.
+    """The content of a database of Blazar.
 
     ``capabilities`` are rows with the columns ``computehost_id``, ``name`` and
     ``value``; ``private`` names those for administrators only. ``wishes`` are the rows
@@ -56,7 +56,7 @@ class Source:
 
 
 def read(connection: sa.Connection) -> Source:
-    """Return what a database of Blazar has.
+    """Return the content of a database of Blazar.
 
     :raises NotBlazar: a table or a column is missing
     """

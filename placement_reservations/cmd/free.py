@@ -36,7 +36,7 @@ class Unanswered(Exception):
 
 
 class Refused(Exception):
-    """The service does not accept the question. The message says why."""
+    """The service refuses the query. The message says why."""
 
 
 def add(commands: Any, of: Program) -> None:

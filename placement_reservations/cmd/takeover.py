@@ -73,7 +73,7 @@ def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None
 
 
 def _read(url: str) -> Source:
-    """Return what a database of Blazar has.
+    """Return the content of a database of Blazar.
 
     :raises Unusable: it cannot be read
     """
@@ -100,7 +100,7 @@ def _carry(
     write: bool,
     bar: Progress,
 ) -> Load:
-    """Return what there is to carry, after storing it if that is wanted.
+    """Return the data to carry, after storing it if requested.
 
     :raises carrying.NotCarried: something cannot be carried
     """
@@ -126,7 +126,7 @@ def _carry(
 
 
 def _describe(load: Load) -> Iterator[str]:
-    """Yield the lines that say what is carried."""
+    """Yield lines about the data that is carried."""
     for host in load.hosts:
         capabilities = sorted(host.capabilities.items())
         known = "".join(f" {name}={value}" for name, value in capabilities)

@@ -1,4 +1,4 @@
-"""What runs instances: hosts, servers, flavors, and the pool of reservable hosts."""
+"""The compute service: hosts, servers, flavors, and the pool of reservable hosts."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, Self
@@ -8,7 +8,7 @@ from placement_reservations.store.host import Details
 
 
 class ComputeError(Exception):
-    """The compute service did not do what was asked.
+    """The compute service did not carry out a request.
 
     ``may_pass`` means that the same request may succeed another time.
     """
@@ -21,8 +21,8 @@ class ComputeError(Exception):
 class Compute(Protocol):
     """What this service needs from a compute service.
 
-    Every operation may be repeated: what it removes may be gone already, and what it
-    creates may already exist.
+    Every operation may be repeated: the thing to remove may be gone already, and the
+    thing to create may already exist.
 
     :raises ComputeError: the compute service cannot do it, or cannot be reached
     :raises placement_clients.errors.PlacementError: Placement cannot do it, or cannot
@@ -59,7 +59,7 @@ class Compute(Protocol):
     ) -> list[str]:
         """Return the ids of the servers of a reservation.
 
-        :param go_on: called before each host, if each is asked for
+        :param go_on: called before each host, if there is a request for each
         """
 
     def delete_server(self, server: str) -> None:

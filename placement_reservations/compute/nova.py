@@ -20,7 +20,7 @@ from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
 
 GROUP = "nova"
-# From 2.88 on, Nova asks the host for its uptime, and answers 500 if that hangs.
+# From 2.88 on, Nova queries the host for its uptime, and answers 500 if that hangs.
 HYPERVISOR_VERSION = "2.53"
 
 
@@ -29,8 +29,8 @@ class NovaCompute:
     """Hosts are hypervisors; the pool of reservable ones is a host aggregate.
 
     :param nova: openstacksdk's proxy of the compute service
-    :param placement: knows what can be allocated of a host: the compute API has totals
-        at most, and none since its microversion 2.88
+    :param placement: has the capacity of a host: the compute API has totals at most,
+        and none since its microversion 2.88
     :param pool: the name of the host aggregate
     :param use_ratio: whether allocation ratios above one count
     """
@@ -153,8 +153,8 @@ class NovaCompute:
     def _service_host(self, name: str) -> str:
         """Return the host of the compute service that runs a hypervisor.
 
-        Aggregates and servers name this one. Where both names differ, the one of the
-        hypervisor is mostly longer: that of its domain follows.
+        Aggregates and servers have this name. Another name of the hypervisor is mostly
+        longer: the name of its domain follows.
         """
         found = self._find_hypervisor(name)
         return name if found is None else _service_of(found)
@@ -181,7 +181,7 @@ class _MayBeGone:
         """Begin the block."""
 
     def __exit__(self, kind: object, exc: object, traceback: object) -> bool:
-        """Let the error pass if it is Nova's, or that of a search in what Nova says."""
+        """Suppress the error if it is Nova's, or that of a search in Nova's answer."""
         if not isinstance(exc, exceptions.NotFoundException):
             return False
         try:
@@ -211,7 +211,7 @@ def _is(known: Any, flavor: Flavor) -> bool:
 def _translated() -> Iterator[None]:
     """Raise errors of openstacksdk as failures of the compute service.
 
-    Those of looking for the versions of the service come from keystoneauth as they are.
+    Errors in the discovery of versions come from keystoneauth unchanged.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Without a compute service: hosts and servers as Placement knows them.
+"""Without a compute service: hosts and servers as Placement has them.
 
 A server is a consumer with allocations. Flavors are rows of our own tables.
 """

@@ -76,7 +76,7 @@ def show_allocation(call: Call[None], connection: Connection) -> Reply:
 def list_properties(call: Call[None], connection: Connection) -> Reply:
     """List capabilities of hosts; private ones only on request, and if allowed.
 
-    :raises Forbidden: the caller asks for private ones, and may not see them
+    :raises Forbidden: the caller requests private ones, and may not see them
     """
     private = call.query.get("all", False)
     if private and not call.may("reservation:hosts:properties:list_private"):

@@ -45,7 +45,7 @@ def show_lease(call: Call[None], connection: Connection) -> Reply:
 def list_free(call: Call[None], connection: Connection) -> Reply:
     """List the times at which a lease could start.
 
-    :raises BadRequest: a time is not valid, or all the times asked for are in the past
+    :raises BadRequest: a time is not valid, or all requested times are in the past
     """
     world = world_of(call)
     asked: free.FreeQuery = call.query

@@ -22,7 +22,7 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 OPERATION = "start"
-# What a lease, its reservations and its event are after an attempt to start it.
+# The states of a lease, its reservations and its event after an attempt to start it.
 Outcome: TypeAlias = tuple[
     state.LeaseStatus, state.ReservationStatus, state.EventStatus
 ]
@@ -56,7 +56,7 @@ def start(world: World, event: Event) -> None:
 def proceed(world: World, claim: Claim) -> None:
     """Continue the start of a lease, which is claimed for that.
 
-    What may pass is tried again by each turn until the lease ends.
+    Failures that may pass are retried by each turn until the lease ends.
     """
     lease_id = leases.id_of(claim.subject)
     lease = world.database.read(lambda connection: leases.get(connection, lease_id))
@@ -90,7 +90,7 @@ def _finish(world: World, claim: Claim, outcome: Outcome, reason: str | None) ->
 
 
 def _put_off(world: World, claim: Claim, exc: Exception) -> None:
-    """Let any process try again."""
+    """Let any process try the start again."""
     lease_id, reason = leases.id_of(claim.subject), execution.describe(exc)
     LOG.warning("lease %s did not start, and will be tried again: %s", lease_id, reason)
     now = world.clock.now()

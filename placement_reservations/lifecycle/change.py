@@ -73,10 +73,10 @@ class Update:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """A lease as it is to be: ``changed`` are the reservations that get new slots.
+    """The lease after a change: ``changed`` are the reservations that get new slots.
 
-    It keeps its name if there is no other one. It ``owes`` something if earlier
-    changes, which failed, left debts.
+    A lease without a new name keeps its own. It ``owes`` something if earlier changes,
+    which failed, left debts.
     """
 
     lease: Lease
@@ -87,7 +87,7 @@ class Target:
     owes: bool = False
 
     def wish_before(self, reservation: Reservation) -> Wish:
-        """Return what a reservation asked for so far."""
+        """Return the wish of a reservation before the change."""
         before = self.lease.reservations
         return next(each.wish for each in before if each.id == reservation.id)
 
@@ -118,7 +118,7 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
         raise execution.unavailable(exc) from exc
 
     def complete(connection: sa.Connection) -> None:
-        # The watch locks them, too: it sees all of the lease as it was, or as it is.
+        # The watch locks them, too: it sees the lease before the change, or after it.
         hosts.lock_hosts(connection)
         _complete(connection, target)
 
@@ -160,7 +160,7 @@ def _prepare(
 
 
 def _aim(world: World, lease: Lease, wanted: Update) -> Target:
-    """Return the lease as it is to be.
+    """Return the lease after the change.
 
     :raises BadRequest: the update is not valid
     :raises Conflict: the state of the lease does not allow it
@@ -237,7 +237,7 @@ def _select(
     slots = {}
     for each in target.changed:
         try:
-            # Other hosts may have room for all of what has not started.
+            # Other hosts may have room for all of a reservation that has not started.
             choose = chosen.choose if _is_fixed(each) else chosen.choose_anew
             slots[each.id] = choose(each, required[each.id], kept[each.id])
         except NotEnough as exc:
@@ -252,7 +252,7 @@ def _select(
 def _is_more(
     target: Target, reservation: Reservation, held: Slots, slots: Slots
 ) -> bool:
-    """Return whether a reservation is promised what it does not have."""
+    """Return whether a reservation is promised slots that it does not have."""
     return (
         reservation.wish.size != target.wish_before(reservation).size
         or not target.lease.interval.covers(target.interval)
@@ -331,7 +331,7 @@ def _complete(connection: sa.Connection, target: Target) -> None:
         leases.set_trouble(connection, lease.id, None)
     _move_events(connection, target)
     if not target.owes:
-        # Otherwise all are paid later: those of this change again, which is harmless.
+        # Otherwise all debts are paid later: those of this change again, harmlessly.
         debts.delete(connection, leases.subject(lease.id))
     leases.move(connection, lease.id, lease.status, [state.LeaseStatus.UPDATING])
 

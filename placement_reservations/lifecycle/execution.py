@@ -53,7 +53,7 @@ def begin_event(
     target: state.LeaseStatus,
     operation: str,
 ) -> Claim:
-    """Claim a lease for what an event does to it.
+    """Claim a lease for the operation of an event.
 
     Of several processes that try, one gets the claim.
 

@@ -97,7 +97,7 @@ def _put_right(
 def _has_left(host: Host, details: Details, pool: set[str] | None) -> bool:
     """Return whether a host is not in the pool any more, as far as that is known.
 
-    It may have been made anew, outside of the pool, or another client has removed it.
+    It may have been created again, outside of the pool, or another client removed it.
     """
     if pool is None:
         return not host.reservable
@@ -152,7 +152,7 @@ def _displaced(
         pending = reservation is not None and reservation.status == "pending"
         return pending, holding.interval.start
 
-    # What is over, but could not be ended, takes room from others.
+    # Leases that are over, but could not be ended, take room from others.
     held = capacity.by_host(
         each
         for each in every
@@ -204,7 +204,7 @@ def _explain(
 class _Moves:
     """Moves reservations off failing hosts, each to where there is room then.
 
-    What is promised is read once: while all hosts are locked, no others promise more.
+    Promises are read once: while all hosts are locked, no other process promises more.
     """
 
     def __init__(

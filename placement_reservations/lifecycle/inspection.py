@@ -1,4 +1,4 @@
-"""Active leases: what Placement has for them, compared with what was promised."""
+"""Active leases: their slots in Placement, compared with the promised ones."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,13 +32,13 @@ class Promise:
 
     @property
     def debt(self) -> Debt:
-        """Return where to look for them."""
+        """Return the debt by which the slots are repaired."""
         subject = leases.subject(self.lease_id)
         return Debt(subject, self.reservation_id, self.host)
 
 
 def list_promises(connection: sa.Connection, world: World) -> dict[str, list[Promise]]:
-    """Return the slots of active leases on which nothing is at work, by host name."""
+    """Return the slots of active leases without an operation, by host name."""
     names = hosts.names_by_id(connection)
     busy = claims.list_subjects(connection)
     active = {
@@ -61,12 +61,12 @@ def list_promises(connection: sa.Connection, world: World) -> dict[str, list[Pro
 def inspect(
     world: World, host: str, promises: Sequence[Promise]
 ) -> Iterator[tuple[str, int, str | None]]:
-    """Look at the slots of active leases on a host in Placement, and repair them.
+    """Check the slots of active leases on a host in Placement, and repair them.
 
     More servers than were promised are left alone.
 
-    :returns: for each promise that stands, the id of its lease, how many servers use
-        more than was promised, and that in a sentence
+    :returns: for each promise that stands, the id of its lease, the number of servers
+        beyond the promise, and a sentence about them
     """
     if not promises:
         return
@@ -75,7 +75,7 @@ def inspect(
         resource_class = leases.resource_class_of(promise.reservation_id)
         fault = _fault(inventories, resource_class, promise.total)
         more = max(0, usages.get(resource_class, 0) - promise.total)
-        # It may have changed or ended since it was read.
+        # The promise may have changed or ended since it was read.
         if (fault or more) and promise not in world.database.read(
             lambda connection: list_promises(connection, world)
         ).get(host, ()):
@@ -95,7 +95,7 @@ def inspect(
 def _look(
     world: World, host: str
 ) -> tuple[Mapping[str, Inventory] | None, Mapping[str, int]]:
-    """Return what a reservation provider has: None if it is not there, and is used."""
+    """Return the inventories of a host's slots, None without a provider; and usages."""
     child = provider.find(world.placement, host)
     with provider.MayBeGone():
         if child:
@@ -107,7 +107,7 @@ def _look(
 def _fault(
     inventories: Mapping[str, Inventory] | None, resource_class: str, total: int
 ) -> str | None:
-    """Return what is wrong with some slots, if anything is."""
+    """Return the fault of some slots, if they have one."""
     if inventories is None:
         return "no_provider"
     if resource_class not in inventories:
@@ -138,7 +138,7 @@ def _repair(world: World, promise: Promise, fault: str) -> None:
 
 
 def record(connection: sa.Connection, reasons: Mapping[str, str | None]) -> None:
-    """Store of leases that more servers use them than were promised, or no more do."""
+    """Store whether more servers use leases than were promised."""
     owing = set(debts.list_subjects(connection))
     known = leases.list_troubles(connection, state.LeaseStatus.ACTIVE)
     for lease_id, reason in sorted(reasons.items()):

@@ -46,6 +46,6 @@ def aim(
         return event.time
     if event.time == by_default(world, lease.interval):
         return by_default(world, interval)
-    # At most the length of the lease: what is farther away may not be a time.
+    # At most the length of the lease: an earlier time may be out of range.
     ahead = min(lease.interval.end - event.time, interval.end - interval.start)
     return interval.end - ahead

@@ -18,10 +18,10 @@ from placement_reservations.world import World
 
 # Times are whole minutes.
 STEP = datetime.timedelta(minutes=1)
-# So many changes of what is promised are looked at, for all reservations of a lease
+# The most changes of promises that are examined, for all reservations of a lease
 # together. Each may open or close a time.
 MOST_CHANGES = 1000
-# So many times are tried out for several reservations, which takes long.
+# The most times that are tried for several reservations, which takes long.
 MOST_TRIALS = 50
 
 
@@ -35,7 +35,7 @@ class Opening:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Room:
-    """The hosts, what is promised on them, and a lease to find room for."""
+    """The hosts, the promises on them, and a lease to find room for."""
 
     hosts: Sequence[Host]
     holdings: Sequence[Holding]
@@ -74,7 +74,7 @@ class Room:
     ) -> list[tuple[datetime.datetime, set[int]]]:
         """Return the first start, and each at which a promise begins or ends to count.
 
-        The hosts of these promises follow. Between two of them nothing changes.
+        Each has the hosts of these promises. Between two starts nothing changes.
         """
         changes: dict[datetime.datetime, set[int]] = {window.start: set()}
         ahead = self.cleaning + self.duration - STEP
@@ -162,7 +162,7 @@ def spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
 class Search:
     """Times at which a lease could start, in order.
 
-    Nothing is known of what comes after ``until``.
+    Times after ``until`` have not been searched.
     """
 
     openings: Sequence[Opening]
@@ -172,7 +172,7 @@ class Search:
 def search(room: Room, window: Interval, most: int) -> Search:
     """Look for times within a window at which a lease could start.
 
-    :param most: how many are looked for
+    :param most: the number of openings after which the search ends
     """
     found: list[Opening] = []
     begun: datetime.datetime | None = None

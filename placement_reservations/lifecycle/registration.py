@@ -50,7 +50,7 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
         execution.run(world, claim, steps)
         execution.write(world, claim, complete)
     except Exception as exc:
-        # If the tables took it after all, the claim is gone.
+        # If the transaction was committed after all, the claim is gone.
         with contextlib.suppress(claims.Lost):
             undo_addition(world, claim)
         if isinstance(exc, Conflict):

@@ -13,9 +13,9 @@ from placement_reservations.store.host import Host
 from placement_reservations.store.lease import Reservation, Wish
 
 NOT_ENOUGH = "Not enough hosts available"
-# Where the slots that a refusal counts are, keyed by affinity.
+# The place of the slots in a refusal, keyed by affinity.
 WHERE = {None: "", True: " on one host", False: ", each on a different host"}
-# What a host with servers that have no slot lacks, it may lack because of them.
+# A host may lack resources because of servers without a slot.
 OTHERS = ", as servers without a reservation are on it"
 # A refusal names so many hosts. By number: the names of hosts are for administrators.
 MOST_HOSTS = 10
@@ -30,7 +30,7 @@ Slots = dict[int, int]
 
 
 def parse_requirement(connection: sa.Connection, text: str) -> requirement.Requirement:
-    """Return what a reservation requires of its hosts.
+    """Return the requirement of a reservation on its hosts.
 
     :raises BadRequest: it is malformed, or names a property that no host has
     """
@@ -168,7 +168,7 @@ class Selection:
         required: requirement.Requirement,
         slots: Mapping[int, int],
     ) -> bool:
-        """Return whether slots are free, on suitable hosts, and as the wish asks."""
+        """Return whether slots are free, on suitable hosts, and match the wish."""
         wish = reservation.wish
         rooms = suitable(self._hosts, required, wish.size)
         return (

@@ -1,4 +1,4 @@
-"""Payment of debts: what is outside is made to agree with the tables."""
+"""Payment of debts: things outside are made to agree with the tables."""
 
 from collections.abc import Iterator
 

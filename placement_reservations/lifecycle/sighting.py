@@ -1,7 +1,7 @@
-"""Promises of slots on hosts that have been looked at just now.
+"""Promises of slots on hosts that have just been checked.
 
-What the tables say about a host is as old as the last watch. Slots are chosen by it,
-but only promised once the chosen hosts have been looked at; if one of them has less
+The details of a host in the tables are as old as the last watch. Slots are chosen by
+them, but only promised once the chosen hosts have been checked; if one of them has less
 than it had, slots are chosen again.
 """
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 Seen: TypeAlias = tuple[str, Details | None]
 
 
-# A refusal of a lease waits until so many hosts have been looked at.
+# A refusal of a lease waits until so many hosts have been checked.
 MOST_BEFORE_REFUSAL = 50
 
 
 class _Unseen(Exception):
-    """Hosts have to be looked at before slots on them are promised, or refused."""
+    """Hosts have to be checked before slots on them are promised, or refused."""
 
     def __init__(self, host_ids: Collection[int]) -> None:
         super().__init__()
@@ -34,22 +34,22 @@ class _Unseen(Exception):
 
 
 class Sight:
-    """All hosts, locked until the transaction ends, and those looked at just now."""
+    """All hosts, locked until the transaction ends, and those just checked."""
 
     def __init__(self, known: Sequence[Host], seen: Collection[int]) -> None:
         self.hosts = known
         self._seen = seen
 
     def require(self, host_ids: Collection[int]) -> None:
-        """Go on only if these hosts have been looked at; otherwise begin again then."""
+        """Go on only if these hosts have been checked; otherwise begin again then."""
         unseen = set(host_ids) - set(self._seen)
         if unseen:
             raise _Unseen(unseen)
 
     def require_before_refusal(self) -> None:
-        """Go on only if hosts that may have grown have been looked at.
+        """Go on only if hosts that may have grown have been checked.
 
-        They are not too many: the watch finds the others.
+        Their number is limited: the watch finds the others.
         """
         unseen = [host.id for host in self.hosts if host.id not in self._seen]
         self.require(unseen[: max(0, MOST_BEFORE_REFUSAL - len(self._seen))])
@@ -59,7 +59,7 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
     """Run a transaction that promises slots.
 
     :raises NoRoom: ``work`` raised it
-    :raises Unavailable: a host cannot be looked at
+    :raises Unavailable: a host cannot be checked
     """
     seen: dict[int, Seen] = {}
 
@@ -75,7 +75,7 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
         except _Unseen as exc:
             seen |= _look(world, exc.host_ids)
         except selection.NoRoom:
-            # What was seen is kept for whoever looks for another time.
+            # The details are stored for a search for another time.
             world.database.write(keep)
             raise
 
@@ -93,7 +93,7 @@ def _look(world: World, host_ids: Collection[int]) -> dict[int, Seen]:
 
 
 def _apply(connection: sa.Connection, seen: Mapping[int, Seen]) -> list[Host]:
-    """Store what was seen of hosts, and return all of them, locked.
+    """Store new details of hosts, and return all hosts, locked.
 
     Only the watch makes a host reservable again.
     """

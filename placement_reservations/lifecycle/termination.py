@@ -1,4 +1,4 @@
-"""End of leases, by themselves or because somebody deletes them."""
+"""End of leases, at their time or by a deletion."""
 
 import datetime
 

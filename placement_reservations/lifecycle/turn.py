@@ -24,7 +24,7 @@ from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
 
-# How long after a turn another one is due, unless it is said: see ``event_interval``.
+# How long after a turn another one is due by default: see ``event_interval``.
 PAUSE_SECONDS = 10
 
 
@@ -61,7 +61,7 @@ class Loop:
             self._run_events()
 
     def _watch(self) -> None:
-        """Check the hosts, if it is time to, and no other process is at it."""
+        """Check the hosts, if it is time to, and no other process does."""
         began = self._world.clock.now()
         claim = watching.begin(self._world, self._grace)
         if claim is None:
@@ -79,7 +79,7 @@ class Loop:
         except Exception:
             # Leases start and end all the same.
             LOG.exception("hosts are not checked until the next watch")
-        # Others may reach what does not answer here, so they go first the next time.
+        # Others may reach services that do not answer here, so they go first next time.
         self._grace = self._pause if overused is None else watching.NO_GRACE
         watching.end(self._world, claim, began, overused)
 
@@ -95,7 +95,7 @@ class Loop:
 
 
 def _report(world: World) -> None:
-    """Report how things are, as every process finds them in the tables."""
+    """Record the metrics that are read from the tables, by every process."""
     now = world.clock.now()
 
     def read(connection: sa.Connection) -> dict[telemetry.Measure, int]:
@@ -112,7 +112,7 @@ def _report(world: World) -> None:
 def run_due(world: World) -> None:
     """Run all events whose time has come, however long ago.
 
-    What follows from an event may come before all others that are due: after an outage,
+    The next event of a lease may come before all others that are due: after an outage,
     a lease whose notice was missed ends before another one starts.
     """
     done: set[str] = set()

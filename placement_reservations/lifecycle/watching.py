@@ -21,7 +21,7 @@ NO_GRACE = datetime.timedelta()
 def begin(world: World, grace: datetime.timedelta = NO_GRACE) -> Claim | None:
     """Claim all hosts, if it is time to, and no other process has.
 
-    :param grace: for how long others may go first when it is time
+    :param grace: for how long other processes may go first when it is time
     """
 
     def work(connection: sa.Connection) -> Claim | None:
@@ -47,7 +47,7 @@ def go_on(world: World, claim: Claim) -> None:
 def end(
     world: World, claim: Claim, began: datetime.datetime, overused: int | None
 ) -> None:
-    """Let the next one begin when the interval is over.
+    """Let the next watch begin when the interval is over.
 
     :param overused: how many servers use more than was promised, if known
     :raises Lost: another process has taken over the watch

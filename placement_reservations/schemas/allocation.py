@@ -25,7 +25,7 @@ ByHost = Mapping[int, Sequence[Slot]]
 
 
 def parse_query(pairs: Pairs) -> dict[str, str]:
-    """Return the lease and the reservation whose slots are asked for.
+    """Return the lease and the reservation whose slots are requested.
 
     :raises BadRequest: a parameter is unknown
     """

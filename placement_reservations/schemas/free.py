@@ -32,7 +32,7 @@ QUERY = Schema(
 )
 NUMBERS = ("vcpus", "memory_mb", "disk_gb", "amount")
 DEFAULT_MINUTES = 60
-# How long a lease may be that is asked for: a hundred years.
+# The longest lease in a query: a hundred years.
 MOST_MINUTES = 100 * 366 * 24 * 60
 
 
@@ -55,7 +55,7 @@ class Answer:
 
 
 def parse_query(pairs: Pairs) -> FreeQuery:
-    """Return what is asked for.
+    """Return the query.
 
     :raises BadRequest: a parameter is unknown, missing or malformed
     """

@@ -85,7 +85,7 @@ def parse_interval(body: Json, now: datetime.datetime) -> Interval:
 
 
 def parse_wishes(items: Sequence[Json]) -> list[Wish]:
-    """Return what the reservations of a new lease ask for.
+    """Return the wishes of the reservations of a new lease.
 
     :raises BadRequest: one of them is malformed, or of another type
     """
@@ -197,7 +197,7 @@ def _render_reservation(reservation: Reservation) -> dict[str, Any]:
         "affinity": wish.affinity,
         "resource_properties": wish.resource_properties,
         "flavor_id": reservation.id,
-        # Neither is created: the resource class decides who may boot where.
+        # Neither is created: the resource class controls access to hosts.
         "aggregate_id": None,
         "server_group_id": None,
     }

@@ -15,7 +15,7 @@ from placement_reservations.db import models
 
 # For so long after the end of a lease, its end is only due, and has not failed.
 GRACE = MINUTE
-# When slots will be free of which that is not known.
+# The end of slots whose end is unknown.
 NEVER = datetime.datetime(9500, 1, 1)
 
 
@@ -34,7 +34,8 @@ def list_every(
 ) -> list[Holding]:
     """Return all slots, including those only wanted; the oldest promises first.
 
-    What is being cleaned although its lease is gone follows, without a reservation.
+    Slots that are being cleaned although their lease is gone follow, without a
+    reservation.
     """
     table, lease = models.Allocation, models.Lease
     place = table.computehost_id, table.reservation_id, table.wanted
@@ -94,9 +95,9 @@ def begin_cleaning(
     cleaning: datetime.timedelta,
     now: datetime.datetime,
 ) -> None:
-    """Let the slots of a reservation that is over be cleaned from now on.
+    """Begin the cleaning of the slots of a reservation that is over.
 
-    Its slots can be deleted then. What has been cleaned is forgotten.
+    Its slots can be deleted then. Cleanings that are over are deleted.
     """
     table, slot = models.Cleaning, models.Allocation
     connection.execute(sa.delete(table).where(table.end_date <= now - cleaning))

@@ -37,7 +37,7 @@ def insert(
 
 
 def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
-    """Store events with all that is known of them."""
+    """Store events with all their values."""
     for event in known:
         row.insert(connection, models.Event, event)
 

@@ -23,8 +23,8 @@ ID = re.compile("[1-9][0-9]{0,9}")
 class Details:
     """A host as the compute service describes it.
 
-    ``available`` means that instances can be started there, ``limits`` what Placement
-    says about how much of it can be promised.
+    ``available`` means that instances can be started there. ``limits`` are those of
+    Placement on the part that can be promised.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Host:
 
     @property
     def name(self) -> str:
-        """Return the name by which all other services know it."""
+        """Return its name in all other services."""
         return self.details.name
 
     @property
@@ -60,21 +60,21 @@ class Host:
 
     @property
     def size(self) -> Size:
-        """Return what can be allocated of it in all."""
+        """Return its capacity."""
         return self.details.size
 
     @property
     def limits(self) -> Limits:
-        """Return what keeps it from giving slots."""
+        """Return its limits on slots."""
         return self.details.limits
 
     @property
     def room(self) -> Size:
-        """Return what can be promised of it in all."""
+        """Return the part of its capacity that can be promised."""
         return (self.size - self.limits.used).largest(Size())
 
     def room_for(self, size: Size) -> Size:
-        """Return what can be promised of it in slots of a size: none may be allowed."""
+        """Return the part that can be promised in slots of a size; it may be none."""
         return Size() if self.limits.list_refused(size) else self.room
 
     @property
@@ -223,8 +223,8 @@ def insert(
 ) -> None:
     """Store a new host.
 
-    :param known: the same host where it comes from: it keeps that id and those times;
-        call ``number_after`` afterwards
+    :param known: the same host at its origin, whose id and times it keeps; call
+        ``number_after`` afterwards
     :raises Conflict: there is already a host with that name
     """
     if find_by_name(connection, details.name):
@@ -261,7 +261,7 @@ def _limits(document: str | None) -> Limits:
 
 
 def update(connection: sa.Connection, host_id: int, details: Details) -> None:
-    """Store what the compute service says about a host now."""
+    """Store the current details of a host in the compute service."""
     _update(connection, host_id, _values(details))
 
 

@@ -19,7 +19,7 @@ RESOURCE_TYPE = "virtual:instance"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """What a reservation asks for: a number of slots of a size, on suitable hosts."""
+    """The wish of a reservation: a number of slots of a size, on suitable hosts."""
 
     size: Size
     amount: int
@@ -239,7 +239,7 @@ def insert(connection: sa.Connection, lease: Lease) -> None:
 
 
 def set_wish(connection: sa.Connection, reservation_id: str, wish: Wish) -> None:
-    """Store what a reservation asks for now."""
+    """Store the new wish of a reservation."""
     table = models.InstanceReservation
     changed = sa.update(table).where(table.reservation_id == reservation_id)
     connection.execute(changed.values(row.columns(table, wish, wish.size)))

@@ -22,7 +22,7 @@ def load(kind: type[T], row: Row, **others: object) -> T:
 
 
 def columns(model: type[models.Base], *values: Any, **others: object) -> dict[str, Any]:
-    """Return what a table stores of values, by column.
+    """Return the content of a row that stores values, by column.
 
     :param others: columns that are not a field of any of the values
     """
@@ -38,7 +38,7 @@ def columns(model: type[models.Base], *values: Any, **others: object) -> dict[st
 def insert(
     connection: sa.Connection, model: type[models.Base], *values: Any, **others: object
 ) -> None:
-    """Store values in a new row; a time that is not known is now."""
+    """Store values in a new row; an unknown time is now."""
     row = columns(model, *values, **others)
     known = {name: value for name, value in row.items() if value is not None}
     connection.execute(sa.insert(model).values(known))
