@@ -265,8 +265,8 @@ JOURNAL_MENTIONS = sa.Table(
     sa.Column("mentioned", _EXACT, primary_key=True),
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
 )
-# One row: the life of this journal, how far it is filed and expired, and whose turn it
-# is to tidy up.
+# One row: the life of this journal, how far it is filed and expired, and when old
+# entries were last removed.
 JOURNAL_STATE = sa.Table(
     "journal_state",
     OWN,

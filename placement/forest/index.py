@@ -1,4 +1,4 @@
-"""Which tree a provider is in, by its UUID or its name."""
+"""An index of the trees of providers, by UUID or by name."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping

@@ -101,7 +101,7 @@ _INVENTORIES = (
     )
     .order_by(_inventory.resource_provider_id, _inventory.resource_class_id)
 )
-# What providers are associated with, joined into one string for each: with one row for
+# The traits and aggregates of each provider, joined into one string: with one row for
 # each association there would be many times as many rows.
 # Both are part of the text of a statement: a parameter would be put there each time.
 _comma: Any = sa.literal_column(f"'{SEPARATOR}'")

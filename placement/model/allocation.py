@@ -13,7 +13,7 @@ Place: TypeAlias = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Allocation:
-    """What one consumer uses of one provider, by resource class name."""
+    """The usage of one provider by one consumer, by resource class name."""
 
     consumer: Consumer
     provider_uuid: str
@@ -78,7 +78,7 @@ class Owner:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
-    """What a consumer uses of a provider, by resource class name.
+    """The usage of a provider by a consumer, by resource class name.
 
     The owner is None if it was not loaded, or is not recorded.
     """

@@ -1,4 +1,4 @@
-"""Which entries of the journal a reader requests."""
+"""Filters for entries of the journal."""
 
 import dataclasses
 import datetime
@@ -13,7 +13,7 @@ _OF_PROVIDERS = ("provider.", "inventory.", "traits.", "aggregates.")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EntryFilters:
-    """Which entries to list; a gap in the journal passes all filters but the times.
+    """Filters for entries; a gap in the journal passes all of them but the times.
 
     ``types`` are types, or what comes before the dot in them. ``project_id`` is that of
     the caller, or of the consumer. ``since`` and ``until`` are in UTC.

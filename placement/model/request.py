@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
-    """What one request group requires.
+    """The requirements of one request group.
 
     ``resources`` are amounts by resource class. A provider must have one of each set
     in ``required`` and be in one of each set in ``member_of``. The group with the empty

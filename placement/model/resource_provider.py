@@ -28,7 +28,7 @@ class ResourceProvider(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Belongings(Generic[T_co]):
-    """What belongs to a provider, and the provider's generation.
+    """Belongings of a provider, and the provider's generation.
 
     Before 1.19, a request for aggregates carries no generation, and none is checked.
     """
@@ -39,7 +39,7 @@ class Belongings(Generic[T_co]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProviderFilters:
-    """Which providers to list.
+    """Filters for a list of providers.
 
     ``traits`` and ``aggregates`` require one of each set. ``resources`` are amounts by
     resource class name; the provider itself must have room for each.

@@ -35,7 +35,7 @@ class Trait:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TraitFilters:
-    """Which traits to list. None does not filter.
+    """Filters for a list of traits. None does not filter.
 
     ``associated`` selects traits that some provider has, or that none has.
     """

@@ -89,7 +89,7 @@ class Tree:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Everything that a search considers, as it was at one moment.
+    """The providers that a search considers, as they were at one moment.
 
     ``sharing`` are the providers that serve other trees as well, ``tree_by_uuid`` the
     trees by the UUID of each of their members.

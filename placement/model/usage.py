@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Usage:
-    """What some consumers use: their number, and amounts by class name."""
+    """The usage of some consumers: their number, and amounts by class name."""
 
     consumer_count: int
     amounts: Mapping[str, int]

@@ -69,7 +69,7 @@ def replace_of_many(
 
 
 def ensure(tx: Transaction, uuids: Sequence[str]) -> dict[str, int]:
-    """Return the ids of aggregates by UUID; create those that are new."""
+    """Return the ids of aggregates by UUID; create new ones."""
     ids = ids_by_uuid(tx.connection, uuids)
     new = sorted(set(uuids) - ids.keys())
     if not new:

@@ -1,4 +1,4 @@
-"""What providers are associated with: traits and aggregates."""
+"""Associations of providers with traits and aggregates."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ def replace(
     wanted: Mapping[KnownProvider, Collection[str]],
     ids: Mapping[str, int],
 ) -> list[Entry]:
-    """Associate providers with these and no others; return the entries for the journal.
+    """Replace associations of providers; return the entries for the journal.
 
     :param kind: the type of the entries
     :param member: the column with the id of the associated thing
@@ -56,7 +56,7 @@ def _load(
     name: orm.InstrumentedAttribute[Any],
     provider_ids: Iterable[int],
 ) -> Mapping[int, dict[int, str]]:
-    """Return the names of things, by the id of their provider and by their own."""
+    """Return the names of things, by the id of their provider and their own id."""
     row, thing = member.class_, name.class_
     stored: defaultdict[int, dict[int, str]] = defaultdict(dict)
     for chunk in storage.chunks(provider_ids):

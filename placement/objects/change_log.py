@@ -105,7 +105,7 @@ def is_usable(connection: sa.Connection) -> bool:
 
 
 class Changed(NamedTuple):
-    """What differs between two moments.
+    """The differences between two moments.
 
     ``roots`` has the ids of the roots of trees that are known to differ. In ``shards``,
     any tree may differ as well. ``is_backward`` says that some list was longer at the

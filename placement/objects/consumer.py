@@ -1,4 +1,4 @@
-"""Consumers: what has allocations, with their project, user and type."""
+"""Consumers: the owners of allocations, with their project, user and type."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ _OWNER = (
     .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
     .scalar_subquery(),
 )
-# What is read of consumers under a lock.
+# The columns to read of locked consumers.
 _LOCKED = sa.select(
     models.Consumer.id,
     models.Consumer.uuid,
@@ -257,7 +257,7 @@ def _indistinguishable(name: str) -> errors.Conflict:
 def insert(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert consumers, in the state after their first write.
 
-    :param rows: those that ``store`` returns
+    :param rows: the result of ``store``
     :raises Conflict: the database considers two different UUIDs equal
     """
     if not rows:
@@ -274,7 +274,7 @@ def insert(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
 def _check_distinct(connection: sa.Connection, uuids: Sequence[str]) -> None:
     """Check that UUIDs differ in more than case, from each other and from stored ones.
 
-    :raises Conflict: one does not
+    :raises Conflict: two differ in case only
     """
     row = models.Consumer
     spelled: dict[str, str] = {}

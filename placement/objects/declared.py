@@ -28,7 +28,7 @@ _ALL = sa.select(_row.provider_uuid, _row.owner, _row.document).order_by(
 def check_table(connection: sa.Connection) -> None:
     """Check that the table can be used.
 
-    :raises UnusableTable: it cannot
+    :raises UnusableTable: the table is missing, or rights are
     """
     own_table.check(connection, _table)
 

@@ -42,7 +42,7 @@ def are_kept(connection: sa.Connection) -> bool:
 def check_kept(connection: sa.Connection) -> None:
     """Check that the table of leases is there, and may be written.
 
-    :raises NoLeases: it is not, or may not
+    :raises NoLeases: the table is missing, or rights are
     """
     if not are_kept(connection):
         raise errors.NoLeases(REMEDY)

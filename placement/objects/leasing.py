@@ -73,7 +73,7 @@ _USED = (
 def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
     """Give a consumer with allocations a lease from now on, and return it.
 
-    :raises NotFound: it has no allocations, for instance because its lease has ended
+    :raises NotFound: the consumer has no allocations: its lease may have ended
     :raises NoLeases: there is no table for leases
     """
     lease.check_kept(tx.connection)
@@ -87,7 +87,7 @@ def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
 def confirm(tx: Transaction, uuid: str) -> None:
     """Remove the lease of a consumer: its allocations stay.
 
-    :raises NotFound: it has no lease
+    :raises NotFound: the consumer has no lease
     """
     held = consumer.lock(tx, [uuid])
     ends = lease.load(tx.connection, [each.id for each in held.values()])
@@ -102,7 +102,7 @@ def confirm(tx: Transaction, uuid: str) -> None:
 def get(connection: sa.Connection, uuid: str) -> Lease:
     """Return the lease of a consumer.
 
-    :raises NotFound: it has none
+    :raises NotFound: the consumer has no lease
     """
     for each in _list(connection, [models.Consumer.uuid == uuid], limit=2):
         # MariaDB also finds UUIDs that differ in case.
@@ -119,10 +119,10 @@ def list_by_end(
     after: tuple[int, str] | None,
     limit: int,
 ) -> list[Lease]:
-    """Return leases, those that end first coming first.
+    """Return leases in the order of their ends.
 
-    :param before: only those that end before this time
-    :param after: only those after one with this end and consumer, in this order
+    :param before: only leases that end before this time
+    :param after: only leases after one with this end and consumer, in this order
     """
     conditions: list[sa.ColumnElement[bool]] = []
     if project_id is not None:

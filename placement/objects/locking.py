@@ -81,7 +81,7 @@ class ClaimNames:
 class Held:
     """The locked consumers and providers of a write, and the rows that it replaces.
 
-    Consumers and providers are keyed by UUID; those that do not exist are left out.
+    Existing consumers and providers are keyed by UUID.
     """
 
     consumers: Mapping[str, consumer.Record]

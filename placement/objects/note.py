@@ -21,7 +21,7 @@ _row = _table.c
 
 
 class Topic(enum.StrEnum):
-    """What a note is about."""
+    """The topic of a note."""
 
     NAMES = "names"
     AUDIT = "audit"

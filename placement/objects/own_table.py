@@ -54,7 +54,7 @@ def is_writable(connection: sa.Connection, table: sa.Table) -> bool:
 def check(connection: sa.Connection, table: sa.Table) -> None:
     """Check that rows of a table of ours can be read, added, changed and removed.
 
-    :raises UnusableTable: they cannot
+    :raises UnusableTable: the table is missing, or rights are
     """
     fault = find_fault(connection, table)
     if fault:

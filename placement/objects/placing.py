@@ -73,7 +73,7 @@ def write(
 ) -> Written:
     """Write all claims.
 
-    :raises Refused: there is no longer room for each of them
+    :raises Refused: there is no longer room for each claim
     :raises NoLeases: a lease is wanted, and there is no table for it
     :raises Conflict: the database considers two different names equal
     """

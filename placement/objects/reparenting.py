@@ -29,7 +29,7 @@ def move(
 
     :param allow_reparenting: whether it may leave its current parent
     :raises NotFound: the provider no longer exists
-    :raises BadRequest: it may not be moved there
+    :raises BadRequest: this move is not allowed
     """
     trees = lock_trees(tx, [provider.uuid, parent_uuid or provider.uuid])
     moved = trees.get(provider.uuid)

@@ -67,7 +67,7 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
 def check_attempts(attempts: int) -> None:
     """Refuse a write that has no attempts, as if it had lost a race.
 
-    :raises ConcurrentUpdate: it has none
+    :raises ConcurrentUpdate: the number of attempts is below 1
     """
     if attempts < 1:
         raise errors.ConcurrentUpdate(resource_provider.RACE)
@@ -132,7 +132,7 @@ def write_held(
 def delete_all(tx: Transaction, consumer_uuid: str) -> None:
     """Remove a consumer and its allocations. No generation changes.
 
-    :raises NotFound: it uses nothing
+    :raises NotFound: the consumer has no allocations
     """
     held = locking.hold(tx, [consumer_uuid])
     # Allocations of a consumer without a record are not shown, so not deleted either.

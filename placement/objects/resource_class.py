@@ -49,7 +49,7 @@ def lock_ids_by_name(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of resource classes, locked against deletion until this commits.
 
     :raises NotFound: there is no such class; it names the first one that is unknown
-    :raises LostRaceError: one was deleted meanwhile; the transaction begins again
+    :raises LostRaceError: a class was deleted meanwhile; the transaction begins again
     """
     ids = ids_by_name(tx.connection, names)
     custom = {name: key for name, key in ids.items() if key >= FIRST_CUSTOM_ID}
@@ -112,7 +112,7 @@ def create(tx: Transaction, name: str) -> None:
 
 
 def ensure(tx: Transaction, names: Iterable[str]) -> None:
-    """Create custom resource classes, those that are new."""
+    """Create the custom resource classes that are new."""
     wanted = [name for name in set(names) if name.startswith(CUSTOM_PREFIX)]
     if not _list_new(tx.connection, wanted):
         return

@@ -91,7 +91,7 @@ _BY_UUID = PROVIDERS.where(models.ResourceProvider.uuid == sa.bindparam("uuid"))
 _BY_IDS = PROVIDERS.where(
     models.ResourceProvider.id.in_(sa.bindparam("ids", expanding=True))
 )
-# What is read of providers under a lock: the fields of ``Locked``.
+# The columns to read of locked providers: the fields of ``Locked``.
 _FIELDS = (
     models.ResourceProvider.id,
     models.ResourceProvider.uuid,

@@ -72,7 +72,7 @@ def list_missing_resource_classes(connection: sa.Connection) -> list[str]:
 def check_complete(connection: sa.Connection) -> None:
     """Check that the database has all standard traits and resource classes.
 
-    :raises Incomplete: it lacks some
+    :raises Incomplete: the database lacks some of them
     """
     missing = [
         *list_missing_traits(connection),

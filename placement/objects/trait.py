@@ -126,7 +126,7 @@ def delete(tx: Transaction, known: Trait) -> None:
     """Delete a trait.
 
     :raises Conflict: a provider has it
-    :raises NotFound: it no longer exists
+    :raises NotFound: the trait no longer exists
     """
     had = sa.select(models.ResourceProviderTrait.trait_id).where(
         models.ResourceProviderTrait.trait_id == known.id

@@ -133,7 +133,7 @@ def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
 
 
 def _choose(scene: Scene, asked: Sequence[Placing]) -> Sequence[_Part]:
-    """Choose for one request after the other; leave out those that are not served."""
+    """Choose for one request after the other; leave out requests that fail."""
     parts: list[_Part] = []
     series = choosing.Series(scene.forest, asked[0].limits)
     served: set[str] = set()

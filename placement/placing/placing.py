@@ -1,7 +1,7 @@
 """Running a request for placements: read, choose, write; and again if need be.
 
 The choice is made between two transactions. The second takes the locks, and writes only
-if everything is still as it was and fits.
+if the ground of the choice still stands and all claims fit.
 """
 
 import contextlib

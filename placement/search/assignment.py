@@ -24,7 +24,7 @@ COMPARED_PER_PICK = 16
 REFUSALS_PER_PICK = 8
 # How many steps of an exact relaxation take as much time as one pick.
 STEPS_PER_PICK = 16
-# What part of a turn may be spent on the proof for a node other than the root.
+# The part of a turn that the proof for a node other than the root may take.
 INNER_SHARE = 16
 
 

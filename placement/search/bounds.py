@@ -32,7 +32,7 @@ Sizes: TypeAlias = Mapping[Provider, int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rest:
-    """What is left to do at a node: the slots to serve, with their providers.
+    """The rest of the problem at a node: the slots to serve, with their providers.
 
     ``missing`` are the bits that their picks must have together; ``bits_of`` are those
     that each may contribute.

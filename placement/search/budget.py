@@ -1,4 +1,4 @@
-"""How much work a search may do: counted in picks, so that no clock decides."""
+"""The work that a search may do: counted in picks, so that no clock decides."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ class Limits:
 
 
 class Budget:
-    """What is left of the limits of one search.
+    """The remaining picks of one search.
 
     ``turn`` is what is left for the anchor whose turn it is. All its work is subtracted
     from this, and it pauses when the result is negative.

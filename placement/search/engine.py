@@ -24,7 +24,7 @@ from placement.search.search import Picks, Search
 from placement.search.state import Domains
 from placement.search.tally import Tally
 
-# What an anchor has: nothing, one answer that takes no search, or more.
+# The answers at an anchor: none, one that takes no search, or more.
 Answers: TypeAlias = Picks | Iterator[Picks | None] | None
 
 
@@ -262,7 +262,7 @@ class Anchors:
         self._search = search
         self._sharing = frozenset(snapshot.sharing)
         self._want_of_slot = [slot.want for slot in search.plan.slots]
-        # What constrains several picks: rules, and bits that they have together.
+        # Constraints on several picks: rules, and bits that they have together.
         self._is_free = not rules.pick_rules(search.plan, 0)
         self._bits = search.plan.bound - 1
         self._may_repeat = distinct and bool(self._sharing)

@@ -23,9 +23,9 @@ FREE = "free "
 class Want:
     """The unary constraints on a slot: what its provider must meet by itself.
 
-    ``resources`` are the amounts of which everything matters, ``taken`` those that a
-    pick takes. ``spreads`` says that the want belongs to the group without suffix,
-    which also considers the anchor.
+    ``resources`` are the amounts without any relaxation, ``taken`` those that a pick
+    takes. ``spreads`` says that the want belongs to the group without suffix, which
+    also considers the anchor.
     """
 
     resources: tuple[tuple[str, int], ...]

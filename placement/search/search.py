@@ -1,4 +1,4 @@
-"""What the anchors of one search share."""
+"""The state that the anchors of one search share."""
 
 import random
 from collections.abc import Collection, Hashable

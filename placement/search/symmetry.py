@@ -15,7 +15,7 @@ from placement.search.state import Domains, State
 
 # A number for each description, so that long ones are compared only once.
 Numbers: TypeAlias = dict[Hashable, int]
-# What was decided about a provider: the amounts taken, by number of the contended
+# The decisions about a provider: the amounts taken, by number of the contended
 # class; and the number of each ``same_subtree`` of which it is the top, with whether it
 # was picked.
 Mark: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, bool], ...]]

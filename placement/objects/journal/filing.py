@@ -52,7 +52,7 @@ TABLES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FilingState:
-    """How far the journal is filed, and how far it has expired.
+    """The positions up to which the journal is filed, and expired.
 
     ``position`` and ``token`` are those of the last filed entry, ``expired`` and
     ``expired_token`` those of the last removed one. All changes since ``begins`` are in

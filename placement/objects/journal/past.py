@@ -75,7 +75,7 @@ def _check_reaches(
 ) -> None:
     """Check that the journal has all changes since a moment.
 
-    :raises BadRequest: it has not; the error names the earliest possible moment
+    :raises BadRequest: changes are missing; it names the earliest possible moment
     """
     earliest = render_time(state.begins)
     gap = connection.scalar(_LAST_GAP)

@@ -55,7 +55,7 @@ def check_is_kept(keeper: Keeper | None) -> Keeper:
 def check_is_readable(connection: sa.Connection) -> None:
     """Check that the tables of the journal can be used.
 
-    :raises NotFound: one of them is missing
+    :raises NotFound: a table is missing
     :raises DatabaseUnavailable: the database user has too few rights
     """
     for table in filing.TABLES:
@@ -94,7 +94,7 @@ def load_cursor(
 def check_cursor(connection: sa.Connection, state: FilingState, cursor: Cursor) -> None:
     """Check that the journal has all entries after a cursor.
 
-    :raises CursorGone: it has not
+    :raises CursorGone: entries are missing
     :raises CursorAheadError: the journal has not reached the cursor yet
     """
     if cursor.life != state.life:
