@@ -1,1 +1,1 @@
-"""Values, and the rule of what fits. Nothing here knows a database or a wire."""
+"""Values, and the rule of what fits, without a database or a wire."""

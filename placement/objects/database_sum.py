@@ -27,7 +27,7 @@ _trait, _aggregate = models.ResourceProviderTrait, models.ResourceProviderAggreg
 
 
 def _constant(number: int) -> Any:
-    # Part of the SQL of the statement: it says itself how large it is.
+    # Part of the SQL of the statement: the database sees its size, and so its type.
     return sa.literal_column(str(number))
 
 

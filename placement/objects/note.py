@@ -1,6 +1,6 @@
 """Notes of operators and their programs on the cloud: a document of each owner.
 
-The service stores notes for those who look at the cloud, and decides nothing by them.
+The service keeps notes for programs that show the cloud; no decision depends on them.
 """
 
 import enum
