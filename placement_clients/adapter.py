@@ -273,7 +273,7 @@ def _document(response: Any) -> Json:
 
 
 def _error(document: Json) -> dict[str, str]:
-    """Return the first error of an error document, or what else describes one.
+    """Return the first error of an error document, or another description of one.
 
     The middleware that checks tokens answers with documents of another form.
     """

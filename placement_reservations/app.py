@@ -111,7 +111,7 @@ def _metrics_page(world: World) -> Page:
 
 
 def make_world(config: cfg.ConfigOpts) -> World:
-    """Return what operations work with.
+    """Return the world of operations.
 
     :raises Exception: the database cannot be reached, or the configuration does not say
         how to reach Placement

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_TIME = datetime.timedelta()
-# The most that is counted of each resource: what the tables can store.
+# The largest amount of each resource: the limit of the tables.
 LARGEST = 0x7FFFFFFF
 
 
@@ -110,7 +110,7 @@ class Holding:
 
     @property
     def use(self) -> Size:
-        """Return what all its slots use together."""
+        """Return the use of all its slots together."""
         return self.size.times(self.count)
 
     def overlaps(self, interval: Interval, cleaning: datetime.timedelta) -> bool:
@@ -260,7 +260,7 @@ def offers(
     size: Size,
     cleaning: datetime.timedelta = NO_TIME,
 ) -> Iterator[Offer]:
-    """Yield what each host can offer; hosts in use in the interval come first.
+    """Yield the offer of each host; hosts in use in the interval come first.
 
     :param capacities: the hosts to choose from, keyed by id, in their order
     :param held: the holdings that overlap the interval, keyed by host id

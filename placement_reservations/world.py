@@ -1,4 +1,4 @@
-"""What every operation on leases and hosts works with."""
+"""The world of every operation on leases and hosts: its services and its rules."""
 
 import dataclasses
 import datetime

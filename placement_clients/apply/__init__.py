@@ -1,1 +1,1 @@
-"""``placement-apply``: hardware that a file declares, compared and applied."""
+"""``placement-apply``: compares and applies hardware that a file declares."""

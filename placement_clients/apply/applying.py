@@ -1,4 +1,4 @@
-"""Plans what files declare, and applies exactly that."""
+"""Plans the declarations of files, and applies exactly these plans."""
 
 import argparse
 import dataclasses
@@ -19,7 +19,7 @@ PARSE_DONE = record.parser_with(trees=list)
 PARSE_DECLARED = record.parser_with(declared=list)
 # The number of trees in a request, for trees that need no others.
 PORTION = 500
-# So many trees may go with --prune, or half of what the owner declared.
+# The most trees that --prune removes, or half of those of the owner.
 MOST_PRUNED = 10
 FAILURES = ("conflict", "refused")
 CHANGES = ("created", "changed", "removed")

@@ -1,4 +1,4 @@
-"""``placement-apply``: what a file declares, compared and applied."""
+"""``placement-apply``: compares and applies the declarations of a file."""
 
 import argparse
 import sys
@@ -115,7 +115,7 @@ def _texts(files: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:
-    """Show what applying files would change."""
+    """Show the changes that files would make."""
     applier = Applier(placement, declared, asked)
     applier.plan()
     applier.show(drawing.PLANNED)
@@ -171,7 +171,7 @@ def show_export(
 def show_drift(
     placement: Client, declared: Declaration, asked: argparse.Namespace
 ) -> int:
-    """Print where Placement differs from what was declared."""
+    """Print where Placement differs from the declarations."""
     query = {"drift": "true"}
     if asked.owner:
         query["owner"] = asked.owner

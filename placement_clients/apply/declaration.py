@@ -1,4 +1,4 @@
-"""What files declare: ranges spelled out, each name once, ready for the ledger API."""
+"""Declarations of files: ranges spelled out, each name once, for the ledger API."""
 
 import dataclasses
 import itertools
@@ -25,7 +25,7 @@ VARIABLE = re.compile(r"\{(\w+)\}")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Declaration:
-    """What files declare. The trees are as the ledger API takes them."""
+    """The declarations of files. The trees are as the ledger API takes them."""
 
     trees: Sequence[Json]
     traits: Sequence[str]
@@ -47,7 +47,7 @@ class Declaration:
 
 
 def load(texts: Iterable[tuple[str, str]]) -> Declaration:
-    """Return what files declare together.
+    """Return the declarations of all files together.
 
     :param texts: the name of each file, and its content
     :raises Fault: something is wrong with one of them
@@ -99,7 +99,7 @@ def _plain(names: Mapping[Text, Text]) -> dict[str, str]:
 
 
 def _join(maps: Iterable[Mapping[Text, Text]], what: str, ids: str) -> dict[Text, Text]:
-    """Return what names stand for, in all documents."""
+    """Return the ids of names, from all documents."""
     joined: dict[Text, Text] = {}
     for each in maps:
         for name, given in each.items():

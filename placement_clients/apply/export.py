@@ -116,7 +116,7 @@ def _render(provider: Mapping[str, Any], wanted: Wanted) -> Json:
 
 
 def _render_inventory(record: Mapping[str, Any]) -> Json:
-    """Return what differs from the defaults: often the total, by itself."""
+    """Return the members that differ from the defaults: often the total alone."""
     rendered = {
         name: record[name]
         for name in FIELDS

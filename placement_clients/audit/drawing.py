@@ -38,7 +38,7 @@ TABLES = {
 
 
 def draw_tables(found: Sequence[Finding], counts: Counts) -> None:
-    """Print a table for each kind, and what was compared."""
+    """Print a table for each kind, and the counts."""
     for kind, meaning in KINDS.items():
         rows = [row_of(each) for each in found if each.kind == kind]
         if not rows:

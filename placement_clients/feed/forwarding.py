@@ -84,7 +84,7 @@ class Wishes:
 class Forwarder:
     """Delivers changes at least once, in order.
 
-    :param complain: takes a sentence about what goes wrong
+    :param complain: takes a sentence about a failure
     :param sleep: waits for some seconds
     """
 

@@ -73,7 +73,7 @@ class Notifications:
 
 
 def notification_of(change: Json, publisher: str) -> dict[str, Any]:
-    """Return a change as a notification: the payload is what the feed has."""
+    """Return a change as a notification: the payload is that of the feed."""
     return {
         "message_id": change["id"],
         "publisher_id": publisher,

@@ -27,7 +27,7 @@ PASSING = (
     HTTPStatus.TOO_EARLY,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
-# What an address may consist of; anything else is percent-encoded.
+# The characters of an address; all others are percent-encoded.
 ADDRESS = re.compile("[!-~]+")
 
 

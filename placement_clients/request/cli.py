@@ -263,7 +263,7 @@ def _request(asked: argparse.Namespace) -> Request:
 
 
 def _sound_request(asked: argparse.Namespace) -> Request:
-    """Return the request, if nothing known here makes Placement refuse it."""
+    """Return the request, if it has no known problems."""
     wanted = _request(asked)
     if wanted.problems:
         raise BadInput(wanted.problems)

@@ -182,7 +182,7 @@ def servers_of(asked: argparse.Namespace) -> list[str]:
 def wishes_of(asked: argparse.Namespace) -> dict[str, Json]:
     """Return the members that the options add to a request for placements.
 
-    :raises BadInput: --at-most does not say of what
+    :raises BadInput: --at-most is given without --spread
     """
     if asked.at_most and asked.spread is None:
         raise BadInput(["--at-most needs --spread"])

@@ -1,4 +1,4 @@
-"""What a deployment adds to every request, each rule a small function.
+"""Additions of a deployment to every request, each rule a small function.
 
 A rule takes a request and returns another; rules with settings are returned by a
 function that takes the settings.

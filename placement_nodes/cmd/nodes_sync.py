@@ -215,7 +215,7 @@ def _run(
     stop: threading.Event,
     report: Report,
 ) -> None:
-    """Make passes until stopped; what fails in one may succeed in the next."""
+    """Make passes until stopped; a failure in one may be gone in the next."""
     while not stop.is_set():
         try:
             tally = _pass(agent, node)

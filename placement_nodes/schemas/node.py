@@ -47,7 +47,7 @@ CLASSIFIED = extend(
         "resource_class": {"type": ["string", "null"], "maxLength": LONGEST_CLASS}
     },
 )
-# What any node must look like, created or patched.
+# The schema of any node, created or patched.
 WHOLE = Body(CLASSIFIED)
 POST = ByVersion(
     {

@@ -346,7 +346,7 @@ class Agent:
 def _wanted(
     nodes: Iterable[Mapping[str, Any]], own: Collection[str], tally: Tally
 ) -> Iterator[Wanted]:
-    """Yield what each provider should have, and report nodes that cannot be allocated.
+    """Yield the target of each provider, and report nodes that cannot be allocated.
 
     :param own: the providers of the agent: without a resource class, they stay, but
         nothing of them can be allocated

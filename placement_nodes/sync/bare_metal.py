@@ -35,7 +35,7 @@ class Unreadable(Exception):
 class BareMetal:
     """A client that reads the nodes of a bare metal service.
 
-    :param fields: what to read of each node
+    :param fields: the fields to read of each node
     """
 
     def __init__(self, way: Access, fields: Sequence[str] = FIELDS) -> None:

@@ -23,9 +23,9 @@ UNCERTAIN = (None, "error")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a provider should have: one of a class, reserved or not, and traits.
+    """The target of a provider: one unit of a class, reserved or not, and traits.
 
-    Without a class it has nothing that could be allocated.
+    Without a class nothing of it can be allocated.
     """
 
     uuid: str
@@ -79,7 +79,7 @@ class Step:
 
 
 def wanted_of(node: Mapping[str, Any]) -> Wanted:
-    """Return what the provider of a node should have.
+    """Return the target of the provider of a node.
 
     :param node: as the bare metal API shows it
     :raises KeyError: a member is missing

@@ -7,7 +7,7 @@ from placement_foundation.observing import telemetry
 from placement_nodes import measure
 from placement_nodes.sync.agent import Tally
 
-# So many intervals may go by without an answer.
+# The most intervals without an answer.
 PATIENCE = 3
 
 

@@ -1,4 +1,4 @@
-"""What a handler of this service receives."""
+"""The world that a handler of this service receives."""
 
 from typing import TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ Call: TypeAlias = operation.Call[S, World]
 
 
 def world_of(call: Call[S]) -> World:
-    """Return what operations work with, on behalf of a request."""
+    """Return the world of operations, on behalf of a request."""
     world = call.context
     if call.asking is None:
         return world

@@ -227,7 +227,7 @@ def describe_lack(
 ) -> str:
     """Return why a host cannot have slots of a size besides those that are held.
 
-    :param use: what all the slots use
+    :param use: the use of all the slots
     """
     refused = host.limits.list_refused(size)
     if refused:

@@ -44,7 +44,7 @@ def end(world: World, event: Event) -> None:
 def proceed(world: World, claim: Claim) -> None:
     """Continue the end or the deletion of a lease, which is claimed for that.
 
-    Until patience runs out, what cannot be removed now is left for another attempt.
+    Until patience runs out, a removal that fails is left for another attempt.
     """
     try:
         _remove(world, claim)

@@ -53,7 +53,7 @@ class Loop:
         _report(self._world)
 
     def _meanwhile(self) -> None:
-        """Do what is due between two hosts, if it is time for another turn."""
+        """Do the due work between two hosts, if it is time for another turn."""
         now = self._world.clock.now()
         if not now - self._pause < self._turned <= now:
             self._turned = now

@@ -1,4 +1,4 @@
-"""Claims: which process works on what, and until when the claim is valid.
+"""Claims: the process that works on a subject, and the end of the claim.
 
 A process that begins an operation on a lease or a host claims it, and renews the claim
 before each step. A process that was killed renews nothing: once its claim has expired,

@@ -31,7 +31,7 @@ class Wish:
 class Reservation:
     """A part of a lease. Its flavor has the same id.
 
-    It ``lacks`` slots if hosts cannot keep what was promised; this says why.
+    It ``lacks`` slots if hosts cannot keep their promises; this is the reason.
     """
 
     id: str

@@ -9,7 +9,7 @@ from placement_reservations.db import models
 revision = "1d8f36c0a7b5"
 down_revision = "e2b94a7c30f1"
 
-# What a reservation lacks, if it lacked something when there was no column for it.
+# The lack of a reservation that lacked something before there was a column for it.
 LACKS = "Some of its slots are on hosts that cannot keep them."
 
 
