@@ -73,14 +73,14 @@ class Block:
         """Return the trees in which some member has room for an amount."""
         if self.most.get(name, NO_ROOM) < amount:
             return 0
-        known = self._roomy.get((name, amount))
-        if known is None:
+        bits = self._roomy.get((name, amount))
+        if bits is None:
             digits = ["1" if room >= amount else "0" for room in self.rooms[name]]
-            known = int("".join(reversed(digits)), 2)
+            bits = int("".join(reversed(digits)), 2)
             if len(self._roomy) >= MOST_AMOUNTS:
                 self._roomy.clear()
-            self._roomy[name, amount] = known
-        return known
+            self._roomy[name, amount] = bits
+        return bits
 
     def replace(self, trees: Mapping[int, Tree]) -> "Block":
         """Return the block with some of its trees replaced, by the ids of their roots.
@@ -127,11 +127,11 @@ _sums: weakref.WeakKeyDictionary[Block, checksum.Sums] = weakref.WeakKeyDictiona
 
 def sums_of(block: Block) -> checksum.Sums:
     """Return the sums over the trees of a block."""
-    known = _sums.get(block)
-    if known is None:
-        known = checksum.add_up([checksum.of_tree(tree) for tree in block.trees])
-        _sums[block] = known
-    return known
+    sums = _sums.get(block)
+    if sums is None:
+        sums = checksum.add_up([checksum.of_tree(tree) for tree in block.trees])
+        _sums[block] = sums
+    return sums
 
 
 def block_of(trees: Mapping[int, Tree]) -> Block:

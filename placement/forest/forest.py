@@ -83,8 +83,8 @@ class Forest:
             return None
         among = self.blocks[bisect.bisect_right(self.firsts, root_id)]
         at = bisect.bisect_left(among.roots, root_id)
-        found = at < len(among.roots) and among.roots[at] == root_id
-        return among.trees[at] if found else None
+        is_there = at < len(among.roots) and among.roots[at] == root_id
+        return among.trees[at] if is_there else None
 
     def roots_from(self, root_id: int) -> Iterator[int]:
         """Yield the ids of the roots that are not below an id, in order."""
@@ -191,8 +191,8 @@ def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Bl
     """Return the blocks that replace one in which some trees change."""
     if root_ids <= trees.keys() and root_ids.issubset(old.roots):
         return [old.replace({root_id: trees[root_id] for root_id in root_ids})]
-    known = dict(zip(old.roots, old.trees, strict=True))
-    staying = {key: tree for key, tree in known.items() if key not in root_ids}
+    old_trees = dict(zip(old.roots, old.trees, strict=True))
+    staying = {key: tree for key, tree in old_trees.items() if key not in root_ids}
     staying |= {key: trees[key] for key in root_ids & trees.keys()}
     renewed = {key: staying[key] for key in sorted(staying)}
     size = BLOCK_SIZE if len(renewed) > 2 * BLOCK_SIZE else 2 * BLOCK_SIZE

@@ -210,11 +210,11 @@ def load(
     listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
     with contextlib.ExitStack() as opened:
         if listed:
-            found, parsers = _read_some(connection, listed), _parsers_of(vocabulary)
+            rows, parsers = _read_some(connection, listed), _parsers_of(vocabulary)
         else:
-            found = _read_all(connection, opened)
+            rows = _read_all(connection, opened)
             parsers = _make_parsers(vocabulary, None)
-        trees = _Loader(found, vocabulary, parsers, former).trees()
+        trees = _Loader(rows, vocabulary, parsers, former).trees()
     if root_ids is None or listed is not None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
@@ -244,11 +244,11 @@ def _read_all(connection: sa.Connection, opened: contextlib.ExitStack) -> _Found
 
 def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
     """Read the rows of the providers of some trees."""
-    wanted = {"root_ids": sorted(root_ids)}
+    parameters = {"root_ids": sorted(root_ids)}
     # By provider and resource class, which is None in the only row of a provider that
     # has no inventory.
     rows = sorted(
-        connection.execute(_OF_SOME, wanted),
+        connection.execute(_OF_SOME, parameters),
         key=operator.itemgetter(0, _WIDTH + 2),
     )
     return _Found(
@@ -297,8 +297,8 @@ class _Loader:
     def trees(self) -> dict[int, Tree]:
         """Return the trees by the ids of their roots."""
         # Providers without a root are not part of the API.
-        known = self._found.providers
-        rows = {key: row for key, row in known.items() if row.root_id in known}
+        stored = self._found.providers
+        rows = {key: row for key, row in stored.items() if row.root_id in stored}
         # Many providers have equal values, and share them to save memory.
         traits = _parsed(self._found.traits, self._parsers.traits)
         aggregates = _parsed(self._found.aggregates, self._parsers.aggregates)
@@ -340,7 +340,7 @@ class _Loader:
     def _inventories(self) -> dict[int, _Inventories]:
         """Return the inventories, and what is used of them, by id of the provider."""
         classes = self._vocabulary.classes
-        known: dict[tuple[Any, ...], InventoryUsage] = {}
+        usages: dict[tuple[Any, ...], InventoryUsage] = {}
         inventories: dict[int, dict[str, InventoryUsage]] = {}
         times: dict[int, list[Any]] = {}
         last, of_last, times_of_last = None, dict[str, InventoryUsage](), list[Any]()
@@ -349,11 +349,11 @@ class _Loader:
             if class_id not in classes:
                 continue
             values = tuple(row[_BEFORE_FIELDS:])
-            inventory = known.get(values)
+            inventory = usages.get(values)
             if inventory is None:
                 # Sums are decimal numbers on some databases.
                 plain = (*values[:-1], int(values[-1]))
-                inventory = known[values] = InventoryUsage(*plain)
+                inventory = usages[values] = InventoryUsage(*plain)
             # Rows of a provider follow each other.
             if provider_id != last:
                 last = provider_id

@@ -26,10 +26,10 @@ class Vocabulary:
 
     def in_order(self, trait_ids: Iterable[int]) -> tuple[str, ...]:
         """Return the names of traits, in the order of their creation."""
-        known = sorted(
+        ordered = sorted(
             filter(self.ranks.__contains__, trait_ids), key=self.ranks.__getitem__
         )
-        return tuple(map(self.traits.__getitem__, known))
+        return tuple(map(self.traits.__getitem__, ordered))
 
 
 def of_names(

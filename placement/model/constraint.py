@@ -700,9 +700,9 @@ def of_provider(
     :param trees: the trees by the UUIDs of their members
     :param suffix: the suffix of the constraints; None if it does not matter
     """
-    found = _of_kinds(OF_PROVIDER, group, suffix)
+    constraints = _of_kinds(OF_PROVIDER, group, suffix)
     if group.in_tree is None:
-        return tuple(found)
+        return tuple(constraints)
     tree = trees.get(group.in_tree)
     root_uuid: str | None = tree.root.uuid if tree else ""
     if tree and not group.resources and not group.relaxed:
@@ -711,7 +711,7 @@ def of_provider(
         dataclasses.replace(each, root_uuid=root_uuid)
         if isinstance(each, InTree)
         else each
-        for each in found
+        for each in constraints
     )
 
 

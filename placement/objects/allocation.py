@@ -78,14 +78,14 @@ def list_by_consumers(
     connection: sa.Connection, uuids: Collection[str]
 ) -> dict[str, list[Allocation]]:
     """Return the allocations of consumers, by UUID, without those that have none."""
-    found: dict[str, list[Allocation]] = {}
-    wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
-    for chunk in storage.chunks(sorted(wanted)):
+    allocations: dict[str, list[Allocation]] = {}
+    searchable = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
+    for chunk in storage.chunks(sorted(searchable)):
         rows = connection.execute(_OF_CONSUMERS, {"consumers": chunk}).all()
         for each in _allocations_of(rows).allocations:
-            if each.consumer.uuid in wanted:
-                found.setdefault(each.consumer.uuid, []).append(each)
-    return found
+            if each.consumer.uuid in searchable:
+                allocations.setdefault(each.consumer.uuid, []).append(each)
+    return allocations
 
 
 def list_by_provider(
@@ -98,9 +98,9 @@ def list_by_provider(
     """
     rows = _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
     # Allocations that lack a consumer or one of its names are not part of the API.
-    found = [row for row in rows if None not in (*row[:3], row.class_name)]
-    known = rows[0].provider_generation if rows else None
-    return known, _allocations_of(found)
+    complete = [row for row in rows if None not in (*row[:3], row.class_name)]
+    number = rows[0].provider_generation if rows else None
+    return number, _allocations_of(complete)
 
 
 def _list_exactly(

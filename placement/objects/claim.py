@@ -112,8 +112,8 @@ def _check_inventories(claims: Collection[Claim], inventories: Iterable[Place]) 
 
     :raises Conflict: some providers have none
     """
-    known = {uuid for uuid, _ in inventories}
-    empty = [uuid for uuid in provider_uuids(claims) if uuid not in known]
+    stocked = {uuid for uuid, _ in inventories}
+    empty = [uuid for uuid in provider_uuids(claims) if uuid not in stocked]
     if empty:
         raise _no_inventory(class_names(claims), empty)
 

@@ -28,5 +28,5 @@ def load_milliseconds(connection: sa.Connection) -> int:
     All processes of the service agree on it.
     """
     kind = connection.dialect.name.replace("mariadb", "mysql")
-    found: int = connection.scalar(sa.text(f"SELECT {_MILLISECONDS[kind]}"))
-    return int(found)
+    milliseconds: int = connection.scalar(sa.text(f"SELECT {_MILLISECONDS[kind]}"))
+    return int(milliseconds)

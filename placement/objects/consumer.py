@@ -116,11 +116,11 @@ def load_generations(
 ) -> dict[str, int]:
     """Return the generations of the consumers that exist by now, by UUID."""
     row = models.Consumer
-    found: dict[str, int] = {}
+    generations: dict[str, int] = {}
     for chunk in storage.chunks(sorted(filter(exact_match.is_searchable, uuids))):
         query = sa.select(row.uuid, row.generation).where(row.uuid.in_(chunk))
-        found.update((uuid, number) for uuid, number in connection.execute(query))
-    return {uuid: number for uuid, number in found.items() if uuid in uuids}
+        generations.update((uuid, number) for uuid, number in connection.execute(query))
+    return {uuid: number for uuid, number in generations.items() if uuid in uuids}
 
 
 def check_generations(
@@ -207,8 +207,8 @@ def _attributes(
 ) -> dict[str, Attributes]:
     """Return the new attributes of each consumer, keyed by UUID, with ids for names."""
     projects, users, types = (
-        _with_missing(tx, names, known)
-        for names, known in zip(list_owner_names(wanted), owners, strict=True)
+        _with_missing(tx, names, ids)
+        for names, ids in zip(list_owner_names(wanted), owners, strict=True)
     )
 
     def type_id(consumer: WantedConsumer) -> int | None:
@@ -241,11 +241,11 @@ def _with_missing(
     column = names.string_column
     rows = [{column.key: name} for name in missing]
     storage.insert_missing(tx.connection, column.parent.class_, rows)
-    found = exact_match.ids_by_string(tx.connection, names.id_column, column, missing)
+    ids = exact_match.ids_by_string(tx.connection, names.id_column, column, missing)
     for name in missing:
-        if name not in found:
+        if name not in ids:
             raise _indistinguishable(name)
-    return {**known, **found}
+    return {**known, **ids}
 
 
 def _indistinguishable(name: str) -> errors.Conflict:

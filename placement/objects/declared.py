@@ -37,10 +37,10 @@ def load(
     connection: sa.Connection, provider_uuids: Iterable[str]
 ) -> dict[str, dict[str, Declared]]:
     """Return the declarations of some providers, by UUID and by owner."""
-    found: dict[str, dict[str, Declared]] = {}
+    declarations: dict[str, dict[str, Declared]] = {}
     for chunk in storage.chunks(sorted(provider_uuids)):
-        _collect(connection, _ALL.where(_row.provider_uuid.in_(chunk)), found)
-    return found
+        _collect(connection, _ALL.where(_row.provider_uuid.in_(chunk)), declarations)
+    return declarations
 
 
 def load_all(
@@ -50,10 +50,10 @@ def load_all(
 
     They are keyed by UUID of the provider and by owner, in this order.
     """
-    found: dict[str, dict[str, Declared]] = {}
+    declarations: dict[str, dict[str, Declared]] = {}
     query = _ALL if owner is None else _ALL.where(_row.owner == owner)
-    _collect(connection, query, found)
-    return found
+    _collect(connection, query, declarations)
+    return declarations
 
 
 def _collect(

@@ -121,7 +121,7 @@ def ids_of_all(
             ids_by_string(connection, each.id_column, each.string_column, each.strings)
             for each in every
         ]
-    found: list[dict[str, int]] = [{} for _ in every]
+    ids: list[dict[str, int]] = [{} for _ in every]
     some = [number for number, strings in enumerate(wanted) if strings]
     columns = [
         (every[number].id_column, every[number].string_column) for number in some
@@ -132,8 +132,8 @@ def ids_of_all(
     for place, row_id, string in connection.execute(_union(tuple(columns)), strings):
         number = some[place]
         if string in wanted[number]:
-            found[number][string] = row_id
-    return found
+            ids[number][string] = row_id
+    return ids
 
 
 @functools.cache
@@ -163,12 +163,12 @@ def ids_by_string(
 ) -> dict[str, int]:
     """Return the ids of rows keyed by their string, one of those given, in id order."""
     wanted = searchable(connection, strings)
-    found: dict[str, int] = {}
+    ids: dict[str, int] = {}
     query = _ids_query(id_column, string_column)
     for chunk in storage.chunks(sorted(wanted)):
         rows = connection.execute(query, {"strings": chunk})
-        found.update({string: row_id for string, row_id in rows if string in wanted})
-    return found
+        ids.update({string: row_id for string, row_id in rows if string in wanted})
+    return ids
 
 
 @functools.cache

@@ -51,8 +51,8 @@ def bump(
     :raises ConcurrentUpdate: a generation differs from that in the values
     """
     for chunk in storage.chunks(values):
-        known = [(value.id, of(value)) for value in chunk]
-        parameters = {"ids": [value.id for value in chunk], "known": known}
+        pairs = [(value.id, of(value)) for value in chunk]
+        parameters = {"ids": [value.id for value in chunk], "known": pairs}
         matched = tx.execute(_update(row), parameters).rowcount
         if matched != len(chunk):
             raise errors.ConcurrentUpdate(complaint)

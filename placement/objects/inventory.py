@@ -133,10 +133,10 @@ def replace_of_many(
         for name, inventory in inventories.items()
     }
     stored = _load_stored(tx.connection, wanted)
-    known = stored.keys()
-    _remove(tx, wanted, known - rows.keys())
-    _update(tx, {key: rows[key] for key in rows.keys() & known})
-    _insert(tx, {key: rows[key] for key in rows.keys() - known})
+    stored_keys = stored.keys()
+    _remove(tx, wanted, stored_keys - rows.keys())
+    _update(tx, {key: rows[key] for key in rows.keys() & stored_keys})
+    _insert(tx, {key: rows[key] for key in rows.keys() - stored_keys})
     before: dict[int, dict[str, Inventory]] = {}
     for (provider_id, _), (name, old) in stored.items():
         before.setdefault(provider_id, {})[name] = old

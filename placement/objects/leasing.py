@@ -133,9 +133,9 @@ def list_by_end(
         end, uuid = after
         same = (_row.expires_at == end) & (models.Consumer.uuid > uuid)
         conditions.append((_row.expires_at > end) | same)
-    found = _list(connection, conditions, limit)
+    leases = _list(connection, conditions, limit)
     # MariaDB also finds names that differ in case: then it has no other of that name.
-    return [each for each in found if project_id in (None, each.project_id)]
+    return [each for each in leases if project_id in (None, each.project_id)]
 
 
 def _list(

@@ -137,8 +137,8 @@ def hold(
     """
     records = consumer.lock(tx, consumers)
     rows = _list_rows(tx, consumers, records)
-    wanted = {row.provider_uuid for row in rows}.union(providers, beside)
-    return Held(records, resource_provider.lock_by_uuids(tx, wanted, ids), rows)
+    uuids = {row.provider_uuid for row in rows}.union(providers, beside)
+    return Held(records, resource_provider.lock_by_uuids(tx, uuids, ids), rows)
 
 
 def narrow(held: Held, uuids: Collection[str]) -> Held:
@@ -171,16 +171,16 @@ def _list_rows(
 
     Allocations of a consumer that another request has just created are left out.
     """
-    wanted = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
+    searchable = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     rows: list[Row] = []
     stray: list[Row] = []
-    for chunk in storage.chunks(sorted(wanted)):
-        found: Sequence[Any] = tx.execute(_ROWS, {"consumers": chunk}).all()
-        for record_id, *fields in found:
+    for chunk in storage.chunks(sorted(searchable)):
+        fetched: Sequence[Any] = tx.execute(_ROWS, {"consumers": chunk}).all()
+        for record_id, *fields in fetched:
             row = Row(*fields)
             if row.consumer_uuid in records:
                 rows.append(row)
-            elif record_id is None and row.consumer_uuid in wanted:
+            elif record_id is None and row.consumer_uuid in searchable:
                 stray.append(row)
     return rows + _lock_stray(tx, stray)
 
@@ -194,8 +194,8 @@ def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     kept: set[int] = set()
     for chunk in storage.chunks(sorted(row.id for row in rows)):
         row = models.Allocation
-        found = storage.lock_rows(tx.connection, _IDS, row.id, chunk)
-        kept.update(each.id for each in found)
+        locked = storage.lock_rows(tx.connection, _IDS, row.id, chunk)
+        kept.update(each.id for each in locked)
     return [row for row in rows if row.id in kept]
 
 

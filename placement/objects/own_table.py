@@ -83,15 +83,15 @@ def find_fault(connection: sa.Connection, table: sa.Table) -> Fault | None:
 
     This never makes the transaction fail.
     """
-    known = _known.setdefault(connection.dialect, {})
-    if known.get(table.name, Fault.MISSING) is None:
+    faults = _known.setdefault(connection.dialect, {})
+    if faults.get(table.name, Fault.MISSING) is None:
         return None
     fault = _probe(connection, table)
-    if fault and known.get(table.name) is not fault:
+    if fault and faults.get(table.name) is not fault:
         LOG.warning(
             "the table %s %s; what needs it is switched off", table.name, fault.value
         )
-    known[table.name] = fault
+    faults[table.name] = fault
     return fault
 
 
@@ -138,8 +138,8 @@ def _forget(connection: sa.Connection, table: sa.Table, exc: Exception) -> None:
     """
     if not (trouble.is_missing_table(exc) or trouble.is_denied(exc)):
         return
-    known = _known.get(connection.dialect, {})
-    _known[connection.dialect] = {name: each for name, each in known.items() if each}
+    faults = _known.get(connection.dialect, {})
+    _known[connection.dialect] = {name: each for name, each in faults.items() if each}
     raise trouble.LostRaceError(f"the table {table.name} has gone") from exc
 
 

@@ -125,8 +125,8 @@ def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
     if not ground.beside:
         return True
     # Another request may have created a consumer during the wait for locks.
-    known = consumer.load_generations(connection, ground.beside)
-    return known.keys() <= held.consumers.keys()
+    generations = consumer.load_generations(connection, ground.beside)
+    return generations.keys() <= held.consumers.keys()
 
 
 def _next(held: Held, uuid: str) -> int:

@@ -90,15 +90,15 @@ def replace_held(
     class_ids = names.class_ids
     resource_class.check_known(class_names(claims), class_ids)
     staying = [each for each in claims if each.amounts]
-    wanted = [each.consumer for each in staying]
-    new = consumer.store(tx, wanted, held.consumers, names.owners)
-    found = claim.load_inventories(tx.connection, held.providers.values(), class_ids)
-    for (uuid, name), given in inventories.items():
+    consumers = [each.consumer for each in staying]
+    new = consumer.store(tx, consumers, held.consumers, names.owners)
+    usages = claim.load_inventories(tx.connection, held.providers.values(), class_ids)
+    for (uuid, name), inventory in inventories.items():
         if name in class_ids:
-            known = found.get((uuid, name))
-            found[uuid, name] = InventoryUsage.of(given, known.used if known else 0)
+            old = usages.get((uuid, name))
+            usages[uuid, name] = InventoryUsage.of(inventory, old.used if old else 0)
     try:
-        claim.check_room(staying, found, locking.sum_up(held.rows))
+        claim.check_room(staying, usages, locking.sum_up(held.rows))
     except errors.Conflict:
         # The loser of a race to create the same consumer gets an error about the race,
         # not about room that the winner has taken.

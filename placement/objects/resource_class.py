@@ -77,10 +77,10 @@ def get_by_name(connection: sa.Connection, name: str) -> ResourceClass:
 
     :raises NotFound: there is no such class
     """
-    found = find_by_name(connection, name)
-    if found is None:
+    kind = find_by_name(connection, name)
+    if kind is None:
         raise errors.NotFound(UNKNOWN_CLASS.format(name=name))
-    return found
+    return kind
 
 
 def lock_by_name(tx: Transaction, name: str) -> ResourceClass:
@@ -113,11 +113,11 @@ def create(tx: Transaction, name: str) -> None:
 
 def ensure(tx: Transaction, names: Iterable[str]) -> None:
     """Create the custom resource classes that are new."""
-    wanted = [name for name in set(names) if name.startswith(CUSTOM_PREFIX)]
-    if not _list_new(tx.connection, wanted):
+    custom = [name for name in set(names) if name.startswith(CUSTOM_PREFIX)]
+    if not _list_new(tx.connection, custom):
         return
     _queue_up(tx)
-    new = _list_new(tx.connection, wanted)
+    new = _list_new(tx.connection, custom)
     first = _next_id(tx.connection)
     rows = [{"id": first + number, "name": name} for number, name in enumerate(new)]
     if rows:
@@ -128,8 +128,8 @@ def ensure(tx: Transaction, names: Iterable[str]) -> None:
 
 def _list_new(connection: sa.Connection, names: Iterable[str]) -> list[str]:
     row = models.ResourceClass
-    known = exact_match.ids_by_string(connection, row.id, row.name, names)
-    return sorted(set(names) - known.keys())
+    ids = exact_match.ids_by_string(connection, row.id, row.name, names)
+    return sorted(set(names) - ids.keys())
 
 
 def _next_id(connection: sa.Connection) -> int:

@@ -134,8 +134,8 @@ def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]
     """Return the provider with a UUID; none if there is no such provider."""
     if not exact_match.is_searchable(uuid):
         return []
-    found = _list(connection, _BY_UUID, uuid=uuid)
-    return [each for each in found if each.uuid == uuid]
+    providers = _list(connection, _BY_UUID, uuid=uuid)
+    return [each for each in providers if each.uuid == uuid]
 
 
 def lock(
@@ -224,8 +224,8 @@ def list_roots_with_trait(connection: sa.Connection, trait_id: int) -> frozenset
     row, pair = models.ResourceProvider, models.ResourceProviderTrait
     query = sa.select(row.root_provider_id).distinct()
     query = query.join(pair, pair.resource_provider_id == row.id)
-    found = connection.scalars(query.where(pair.trait_id == trait_id))
-    return frozenset(key for key in found if key)
+    root_ids = connection.scalars(query.where(pair.trait_id == trait_id))
+    return frozenset(key for key in root_ids if key)
 
 
 def list_places(

@@ -59,14 +59,14 @@ def synchronise_resource_classes(ledger: Ledger) -> list[str]:
 
 def list_missing_traits(connection: sa.Connection) -> list[str]:
     """Return the standard traits that the database lacks, by name."""
-    known = set(connection.scalars(sa.select(models.Trait.name)))
-    return sorted(set(os_traits.get_traits()) - known)
+    names = set(connection.scalars(sa.select(models.Trait.name)))
+    return sorted(set(os_traits.get_traits()) - names)
 
 
 def list_missing_resource_classes(connection: sa.Connection) -> list[str]:
     """Return the standard resource classes that the database lacks, by id."""
-    known = set(connection.scalars(sa.select(models.ResourceClass.name)))
-    return [name for name in os_resource_classes.STANDARDS if name not in known]
+    names = set(connection.scalars(sa.select(models.ResourceClass.name)))
+    return [name for name in os_resource_classes.STANDARDS if name not in names]
 
 
 def check_complete(connection: sa.Connection) -> None:

@@ -65,17 +65,17 @@ def _load_classes(connection: sa.Connection) -> dict[str, Amounts]:
     )
     classes: dict[str, Amounts] = {}
     for name, total, reserved, ratio, count in _rows(connection, stored):
-        known = classes.get(name, Amounts())
+        amounts = classes.get(name, Amounts())
         capacity = Inventory(total, reserved, allocation_ratio=ratio).capacity
         classes[name] = Amounts(
-            known.providers + count,
-            known.total + count * total,
-            known.reserved + count * reserved,
-            known.capacity + count * capacity,
+            amounts.providers + count,
+            amounts.total + count * total,
+            amounts.reserved + count * reserved,
+            amounts.capacity + count * capacity,
         )
     for name, used in _rows(connection, taken):
-        known = classes.get(name, Amounts())
-        classes[name] = dataclasses.replace(known, used=int(used))
+        amounts = classes.get(name, Amounts())
+        classes[name] = dataclasses.replace(amounts, used=int(used))
     return classes
 
 

@@ -82,10 +82,10 @@ def get_by_name(connection: sa.Connection, name: str) -> Trait:
 
     :raises NotFound: there is no such trait
     """
-    found = find_by_name(connection, name)
-    if found is None:
+    trait = find_by_name(connection, name)
+    if trait is None:
         raise errors.NotFound(UNKNOWN_TRAIT.format(name=name))
-    return found
+    return trait
 
 
 def find_by_name(connection: sa.Connection, name: str) -> Trait | None:

@@ -53,8 +53,8 @@ class Transaction:
         """Add entries for the journal; those of one type and subject become one."""
         for new in entries:
             key = new.type, new.subject
-            known = self.entries.get(key)
-            self.entries[key] = known.then(new) if known else new
+            earlier = self.entries.get(key)
+            self.entries[key] = earlier.then(new) if earlier else new
 
     def record_trees(
         self,

@@ -49,14 +49,14 @@ def place(ledger: Ledger, context: Context, order: Order) -> Placements:
 
     :param ledger: the ledger whose origin is this request
     """
-    asked = Placing(ledger, context, order)
+    request = Placing(ledger, context, order)
     with _counted() as result:
         done: _Outcome = None
         if _may_join(context, order):
-            done = context.placings.do(asked, _run)
+            done = context.placings.do(request, _run)
         if isinstance(done, errors.DatabaseUnavailable):
             raise done
-        done = done or asked.run()
+        done = done or request.run()
         result.append(_result_of(done))
         return done
 

@@ -146,8 +146,8 @@ class Placing:
             if uuid not in scene.existing:
                 waiting.append(uuid)
                 continue
-            found = scene.existing[uuid][0].consumer
-            if (found.project_id, found.user_id, found.type) != owner:
+            consumer = scene.existing[uuid][0].consumer
+            if (consumer.project_id, consumer.user_id, consumer.type) != owner:
                 raise errors.ConcurrentUpdate(
                     f"Consumer {uuid} has allocations already, and another project, "
                     "user or type."
@@ -162,11 +162,11 @@ class Placing:
         if good and not wish.together:
             kept = choosing.fitting(scene.forest, wish, good, present, self.limits)
         if kept:
-            wanted = len(waiting) - len(kept)
+            missing = len(waiting) - len(kept)
             more = choosing.choose(
-                scene.forest, wish, wanted, present, self.limits, kept=kept
+                scene.forest, wish, missing, present, self.limits, kept=kept
             )
-            if len(more.choices) == wanted:
+            if len(more.choices) == missing:
                 return dataclasses.replace(more, choices=(*kept, *more.choices))
         return choosing.choose(scene.forest, wish, len(waiting), present, self.limits)
 
@@ -219,8 +219,8 @@ class Placing:
     def _find_reasons(self) -> Explanation:
         # No lock is held any more: an explanation may take a second.
         forest = self.ledger.read(lambda connection: cache.load(connection, self.cache))
-        asked = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
-        return explanation.explain(forest, asked)
+        query = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
+        return explanation.explain(forest, query)
 
     def _ground(self, scene: Scene, placed: Mapping[str, Choice]) -> Ground:
         present = {uuid: _standing(each) for uuid, each in scene.existing.items()}

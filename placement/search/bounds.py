@@ -84,17 +84,15 @@ def _items_of(which: int, rest: Rest, remaining: Remaining) -> tuple[Items, Size
 
 def _cover(rest: Rest, remaining: Remaining, steps: int) -> tuple[bool | None, int]:
     """Return whether the slots may have the missing bits together."""
-    known: dict[tuple[bool, int], frozenset[int]] = {}
+    bits: dict[tuple[bool, int], frozenset[int]] = {}
     for slot in rest.slots:
         key = (not slot.suffix, id(remaining[slot.number]))
-        if key not in known:
-            known[key] = frozenset(
+        if key not in bits:
+            bits[key] = frozenset(
                 rest.bits_of(slot, provider) & rest.missing
                 for provider in remaining[slot.number]
             )
-    choices = [
-        known[not slot.suffix, id(remaining[slot.number])] for slot in rest.slots
-    ]
+    choices = [bits[not slot.suffix, id(remaining[slot.number])] for slot in rest.slots]
     return cover.is_possible(rest.missing, choices, steps)
 
 
@@ -145,19 +143,19 @@ def are_enough(plan: Plan, domains: Domains) -> bool:
 def _remaining(slots: Sequence[Slot], domains: Domains, left: Left) -> Remaining:
     """Return what is left of the domain of each slot by itself, by its number."""
     remaining: dict[int, Sequence[Provider]] = {}
-    known: dict[tuple[int, tuple[tuple[int, int], ...]], Sequence[Provider]] = {}
+    fitting: dict[tuple[int, tuple[tuple[int, int], ...]], Sequence[Provider]] = {}
     for slot in slots:
         domain = domains[slot.number]
         key = (id(domain), slot.demands)
-        if key not in known:
-            known[key] = [
+        if key not in fitting:
+            fitting[key] = [
                 provider
                 for provider in domain
                 if all(
                     amount <= left(which, provider) for which, amount in slot.demands
                 )
             ]
-        remaining[slot.number] = known[key]
+        remaining[slot.number] = fitting[key]
     return remaining
 
 

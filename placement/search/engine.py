@@ -89,11 +89,11 @@ def search(
     :param limits: the budget; None means the default one
     """
     if most is None or request.nested:
-        found = _generate(snapshot, request, depth_first, shuffle, tally, limits)
-        return itertools.islice(found, most)
+        candidates = _generate(snapshot, request, depth_first, shuffle, tally, limits)
+        return itertools.islice(candidates, most)
     anything = dataclasses.replace(request, nested=True)
-    found = _generate(snapshot, anything, depth_first, shuffle, tally, limits)
-    return filter(_takes_once_per_tree, itertools.islice(found, most))
+    candidates = _generate(snapshot, anything, depth_first, shuffle, tally, limits)
+    return filter(_takes_once_per_tree, itertools.islice(candidates, most))
 
 
 def _takes_once_per_tree(candidate: Candidate) -> bool:
@@ -114,10 +114,10 @@ def _generate(
         return iter(())
     common = Search(made, shuffle, tally, Budget(limits))
     anchors = Anchors(snapshot, request, common)
-    found = schedule.take_turns(anchors.in_order(), common, depth_first=depth_first)
+    answers = schedule.take_turns(anchors.in_order(), common, depth_first=depth_first)
     if snapshot.sharing:
-        found = _without_repeats(found, frozenset(snapshot.sharing))
-    return (Candidate(made.slots, picks) for picks in found)
+        answers = _without_repeats(answers, frozenset(snapshot.sharing))
+    return (Candidate(made.slots, picks) for picks in answers)
 
 
 def _without_repeats(
@@ -217,8 +217,8 @@ def is_served(
         request, groups=(group,), isolate=False, same_subtree=(), nested=True
     )
     tally = Tally()
-    found = next(search(snapshot, alone, tally=tally, limits=limits), None)
-    return found is not None or tally.exhausted
+    candidate = next(search(snapshot, alone, tally=tally, limits=limits), None)
+    return candidate is not None or tally.exhausted
 
 
 class _Offer:

@@ -154,7 +154,7 @@ class Packing:
         # The sum of each item and all after it.
         sums = [*itertools.accumulate(self._items[item] for item in fitting[::-1])]
         sums = [*sums[::-1], 0]
-        found: list[tuple[int, int]] = []
+        fillings: list[tuple[int, int]] = []
         # Each entry: the place of the next item, the room left, the items in the bin.
         waiting = [(0, size, 0)]
         guards, items = self._guards, self._items
@@ -165,14 +165,14 @@ class Packing:
                 continue
             if at == len(fitting):
                 if not self._can_add(fitting, room, filling):
-                    found.append((room, filling))
+                    fillings.append((room, filling))
                 continue
             item = fitting[at]
             if not must >> item & 1:
                 waiting.append((self._after_twins(fitting, at), room, filling))
             if (room | guards) - items[item] & guards == guards:
                 waiting.append((at + 1, room - items[item], filling | 1 << item))
-        return found
+        return fillings
 
     def _after_twins(self, fitting: Sequence[int], at: int) -> int:
         """Return the place after an item that is left out and all items equal to it."""

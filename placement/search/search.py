@@ -40,11 +40,11 @@ class Nogoods:
 
         :returns: all forms that are known there
         """
-        known = self._of_anchors.setdefault(anchor, set())
+        forms = self._of_anchors.setdefault(anchor, set())
         if self._memory >= size:
             self._memory -= size
-            known.add(node)
-        return known
+            forms.add(node)
+        return forms
 
 
 class Search:

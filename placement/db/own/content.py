@@ -18,12 +18,12 @@ NEVER = datetime.datetime(9999, 1, 1)
 
 
 def _list_missing_stamps(connection: sa.Connection) -> Sequence[Mapping[str, Any]]:
-    found = set(connection.scalars(sa.select(models.FOREST_STAMPS.c.shard)))
+    shards = set(connection.scalars(sa.select(models.FOREST_STAMPS.c.shard)))
     # A new row has a new token: trees that are kept by an old row are read again.
     return [
         {"shard": shard, "changes": f"{secrets.token_hex(6)};"}
         for shard in range(STAMPS)
-        if shard not in found
+        if shard not in shards
     ]
 
 

@@ -123,8 +123,8 @@ def _rows(tx: Transaction, documents: Iterable[dict[str, Any]]) -> list[dict[str
 
 
 def _by(came_from: Origin) -> dict[str, str]:
-    known = {name: getattr(came_from, name) for name in _ORIGIN}
-    return {name: value for name, value in known.items() if value is not None}
+    fields = {name: getattr(came_from, name) for name in _ORIGIN}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _now(dialect: str) -> sa.ColumnElement[Any]:

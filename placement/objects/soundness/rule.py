@@ -101,8 +101,8 @@ def _class_name(class_id: Any) -> sa.ColumnElement[str]:
     stored = sa.select(models.ResourceClass.name).where(
         models.ResourceClass.id == class_id
     )
-    known = stored.correlate(class_id.class_).scalar_subquery()
-    return sa.func.coalesce(known, sa.case(standard, value=class_id)).label("class")
+    name = stored.correlate(class_id.class_).scalar_subquery()
+    return sa.func.coalesce(name, sa.case(standard, value=class_id)).label("class")
 
 
 _of_inventory = (Held.resource_provider_id == Inventory.resource_provider_id) & (

@@ -184,9 +184,9 @@ def _has_begun(table: str, columns: set[str]) -> bool:
     connection = op.get_bind()
     if connection.dialect.name not in ("mysql", "mariadb"):
         return False
-    found = sa.inspect(connection)
-    return found.has_table(table) and columns == {
-        each["name"] for each in found.get_columns(table)
+    inspector = sa.inspect(connection)
+    return inspector.has_table(table) and columns == {
+        each["name"] for each in inspector.get_columns(table)
     }
 
 

@@ -24,10 +24,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name="uniq_consumer_types0name"),
         if_not_exists=is_partial,
     )
-    found = sa.inspect(op.get_bind())
+    inspector = sa.inspect(op.get_bind())
     there = {
         each["name"]
-        for some in (found.get_columns, found.get_indexes, found.get_foreign_keys)
+        for some in (
+            inspector.get_columns,
+            inspector.get_indexes,
+            inspector.get_foreign_keys,
+        )
         for each in some("consumers")
     }
     # SQLite cannot add a constraint to a table: there, the batch copies the table.

@@ -18,7 +18,7 @@ REDUNDANT = [
 def upgrade() -> None:
     # An operator may have dropped some of them, and MySQL commits each statement, so a
     # migration that did not come to its end may have dropped some, too.
-    found = sa.inspect(op.get_bind())
+    inspector = sa.inspect(op.get_bind())
     for index, table in REDUNDANT:
-        if any(one["name"] == index for one in found.get_indexes(table)):
+        if any(one["name"] == index for one in inspector.get_indexes(table)):
             op.drop_index(index, table_name=table)
