@@ -265,8 +265,8 @@ def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.Config
     :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_CONFIG_DIR`` is set, and has
         no ``placement.conf``
     """
-    found = os.environ if environment is None else environment
-    return read([], option.list_files(found, PROJECT))
+    variables = os.environ if environment is None else environment
+    return read([], option.list_files(variables, PROJECT))
 
 
 def read(

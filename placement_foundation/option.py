@@ -199,10 +199,10 @@ RETIRED_POLICY_OPTIONS = [
 def policy_options() -> list[cfg.Opt]:
     """Return the options of oslo.policy with those that its release 6 removed."""
     options = [option for _, group in policy_opts.list_opts() for option in group]
-    known = {option.name for option in options}
+    names = {option.name for option in options}
     return [
         *options,
-        *(option for option in RETIRED_POLICY_OPTIONS if option.name not in known),
+        *(option for option in RETIRED_POLICY_OPTIONS if option.name not in names),
     ]
 
 
@@ -231,8 +231,8 @@ def register(
     directories = os.environ.get(POLICY_DIRS)
     if directories is not None:
         # The library would take each character for a directory.
-        found = [each.strip() for each in directories.split(",")]
-        config.set_override("policy_dirs", list(filter(None, found)), "oslo_policy")
+        paths = [each.strip() for each in directories.split(",")]
+        config.set_override("policy_dirs", list(filter(None, paths)), "oslo_policy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -308,10 +308,10 @@ def check_values(config: cfg.ConfigOpts) -> None:
         # These belong to a library, which reads them when the service starts.
         register_keystone(config)
     for name in config:
-        found = config[name]
-        if isinstance(found, cfg.ConfigOpts.GroupAttr):
-            for inner in found:
-                found[inner]
+        value = config[name]
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            for inner in value:
+                value[inner]
 
 
 def values(kind: type, group: Any) -> dict[str, Any]:

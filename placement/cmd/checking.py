@@ -48,16 +48,16 @@ def add(categories: Any) -> None:
 
 def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Look for rows that break what the service relies on; exit with 1 if any do."""
-    asked, database = config.category, ledger.database
+    arguments, database = config.category, ledger.database
     engine.require_file(database.engine.url)
-    found = _look(database, None if asked.json else SHOWN)
-    _print(found, asked.json)
-    if not asked.repair or not any(each.repair for each in found):
-        return FOUND if found else CLEAN
-    if not (asked.yes or _agrees()):
+    faults = _look(database, None if arguments.json else SHOWN)
+    _print(faults, arguments.json)
+    if not arguments.repair or not any(each.repair for each in faults):
+        return FOUND if faults else CLEAN
+    if not (arguments.yes or _agrees()):
         return FOUND
     try:
-        mended = ledger.write(lambda tx: checking.repair(tx, found, asked.remove))
+        mended = ledger.write(lambda tx: checking.repair(tx, faults, arguments.remove))
     except checking.RemovalRefusedError as exc:
         print(_refusal(exc), file=sys.stderr)
         return FOUND

@@ -22,15 +22,15 @@ MOST_HOSTS = 100_000
 def add(categories: Any) -> None:
     """Add the command to those of ``placement-manage``."""
     parser = categories.add_parser(CATEGORY, help=run.__doc__, description=run.__doc__)
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument(
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument(
         "--hosts",
         type=_hosts,
         metavar="<number>",
         help="Fill an empty database with a cloud of so many hosts. All names in it "
         "begin with demo-.",
     )
-    asked.add_argument(
+    group.add_argument(
         "--remove",
         action="store_true",
         help="Take the cloud away again, with all that was claimed of it.",
@@ -70,18 +70,18 @@ def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     from placement.cmd import api
     from placement_foundation.serving import program
 
-    asked = config.category
+    arguments = config.category
     try:
         program.prepare_database(api.PROGRAM, config)
-        if asked.remove:
+        if arguments.remove:
             number = _with_progress(ledger, planting.remove)
             print(f"{number} providers of the demonstration cloud are gone")
         else:
             number = _with_progress(
                 ledger,
-                lambda tx, report: planting.plant(tx, asked.hosts, report),
+                lambda tx, report: planting.plant(tx, arguments.hosts, report),
             )
-            print(f"{asked.hosts} hosts, {number} providers in all")
+            print(f"{arguments.hosts} hosts, {number} providers in all")
     except (errors.Conflict, program.Unusable) as exc:
         print(exc, file=sys.stderr)
         return 1

@@ -124,8 +124,8 @@ def _check_method(environment: "WSGIEnvironment", *methods: str) -> None:
 
 def _file(environment: "WSGIEnvironment", file: page.File) -> ConsoleReply:
     headers = {**file.headers, "etag": file.tag}
-    known = environment.get("HTTP_IF_NONE_MATCH", "")
-    if file.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
+    cached_tags = environment.get("HTTP_IF_NONE_MATCH", "")
+    if file.tag in (tag.strip().removeprefix("W/") for tag in cached_tags.split(",")):
         return ConsoleReply(HTTPStatus.NOT_MODIFIED, headers)
     if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
         headers["content-encoding"] = "gzip"

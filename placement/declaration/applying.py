@@ -68,11 +68,11 @@ def foresee(
     parts = [part for tree in asked.trees for part in tree]
     traits = asked.traits.union(*(part.traits for part in parts))
     classes = asked.resource_classes.union(*(part.inventories for part in parts))
-    for listed, known, complaint in (
+    for listed, existing, complaint in (
         (asked.traits, world.trait_names, UNKNOWN_TRAIT),
         (asked.resource_classes, world.class_names, UNKNOWN_CLASS),
     ):
-        refuse_unknown(_standard(listed), known, complaint)
+        refuse_unknown(_standard(listed), existing, complaint)
     return Outcome(
         planning.plan(asked.trees, world, asked.terms),
         sorted(traits - set(_standard(traits)) - set(world.trait_names)),

@@ -197,9 +197,9 @@ def _create(
     }
     # Declarations of a provider that has gone no longer count.
     forgotten = {(uuid, owner): Declared() for owner in world.declared.get(uuid, ())}
-    wanted = (inventories or None, part.traits or None, part.aggregates or None)
+    belongings = (inventories or None, part.traits or None, part.aggregates or None)
     return _Piece(
-        Goal(None, uuid, part.name, parent_uuid, *wanted),
+        Goal(None, uuid, part.name, parent_uuid, *belongings),
         (Change(part.name, None, after),),
         declared={
             **forgotten,
@@ -226,14 +226,14 @@ def _change(
     owners = _owners_of(provider, world, terms)
     where = _compare_place(part, provider, parent_uuid, parent, world, owners)
     goal, changes, drift = _compare(part, provider, parent_uuid, owners)
-    wanted = _remember(part, parent_uuid, created=owners.prior.created)
+    own = _remember(part, parent_uuid, created=owners.prior.created)
     declared = {
         (provider.uuid, owner): rest
         for owner, other in owners.others.items()
         if (rest := unit.yielded(other, part, parent_uuid)) != other
     }
-    if wanted != owners.prior:
-        declared[provider.uuid, terms.owner] = wanted
+    if own != owners.prior:
+        declared[provider.uuid, terms.owner] = own
     moved = any(change.before != change.after for change in where)
     return _Piece(
         goal if moved or goal.has_parts else None, (*where, *changes), drift, declared

@@ -28,8 +28,8 @@ def list_declared(
         provider = world.by_uuid.get(uuid)
         for each, what in owners.items():
             name = provider.name if provider else what.name
-            found = tuple(unit.drift_of(what, provider, name or uuid))
+            differences = tuple(unit.drift_of(what, provider, name or uuid))
             root_uuid = provider.root_uuid if provider else None
-            every.append(Remembered(each, uuid, name, root_uuid, what, found))
+            every.append(Remembered(each, uuid, name, root_uuid, what, differences))
     every.sort(key=lambda each: (each.owner, each.uuid))
     return [each for each in every if each.drift or not drift]

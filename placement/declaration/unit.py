@@ -57,13 +57,13 @@ def compare(
 
     :raises Undeclarable: an inventory in use would go, or become too small
     """
-    known = _units_of(kind, provider)
-    wanted, changes, drift = dict(known), list[Change](), list[Change]()
-    for name, change in _declared_changes(kind, part, known, owners):
+    units = _units_of(kind, provider)
+    wanted, changes, drift = dict(units), list[Change](), list[Change]()
+    for name, change in _declared_changes(kind, part, units, owners):
         changes.append(change)
         if not is_same(change.before, change.after):
             wanted[name] = change.after
-    for name, change in _left_changes(kind, part, known, owners):
+    for name, change in _left_changes(kind, part, units, owners):
         if change.after is ABSENT[kind]:
             changes.append(change)
             wanted[name] = change.after
@@ -73,9 +73,9 @@ def compare(
     if kind != "inventories":
         return Compared(frozenset(wanted) if changes else None, changes, drift)
     if owners.force or not any(change.owner for change in changes):
-        for name in sorted(known):
+        for name in sorted(units):
             _check_use(provider, name, wanted.get(name))
-    return Compared(wanted if wanted != known else None, changes, drift)
+    return Compared(wanted if wanted != units else None, changes, drift)
 
 
 def _declared_changes(
@@ -179,9 +179,9 @@ def drift_of(declared: Declared, provider: Provider | None, name: str) -> list[C
             Change(f"{name}/parent", declared.parent_uuid, provider.parent_uuid)
         )
     for kind, absent in ABSENT.items():
-        known = _units_of(kind, provider)
+        units = _units_of(kind, provider)
         for unit, value in _units_of(kind, declared).items():
-            if not is_same(known.get(unit, absent), value):
+            if not is_same(units.get(unit, absent), value):
                 path = f"{name}/{kind}/{unit}"
-                drift.append(Change(path, value, known.get(unit, absent)))
+                drift.append(Change(path, value, units.get(unit, absent)))
     return drift

@@ -40,10 +40,10 @@ def world_of(
     taken: Collection[str] = frozenset(),
 ) -> StoredTrees:
     """Return the world of some trees."""
-    known = {tree.root.uuid: tree for tree in trees}
-    members = [member for tree in known.values() for member in tree.members]
+    by_root = {tree.root.uuid: tree for tree in trees}
+    members = [member for tree in by_root.values() for member in tree.members]
     return StoredTrees(
-        known,
+        by_root,
         {member.uuid: member for member in members},
         {member.name: member for member in members},
         declared,
@@ -140,13 +140,13 @@ def check_names(parts: DeclaredTree, world: StoredTrees) -> None:
     :raises Undeclarable: one does not
     """
     for part in parts:
-        for names, known, complaint in (
+        for names, existing, complaint in (
             (part.traits, world.trait_names, UNKNOWN_TRAIT),
             (part.inventories, world.class_names, UNKNOWN_CLASS),
         ):
             for name in sorted(names):
-                if not _may_exist(name, known):
-                    raise Undeclarable(complain(name, known, complaint))
+                if not _may_exist(name, existing):
+                    raise Undeclarable(complain(name, existing, complaint))
 
 
 def _may_exist(name: str, known: Collection[str]) -> bool:

@@ -197,7 +197,7 @@ class _Host:
             )
             for name, inventory in inventories.items()
         }
-        found: list[PlannedConsumer] = []
+        consumers: list[PlannedConsumer] = []
         while True:
             claims: dict[str, dict[str, int]] = {}
             for name, amount in self.flavor().items():
@@ -205,10 +205,10 @@ class _Host:
                 claims.setdefault(place, {})[name] = amount
             here = claims[provider]
             if any(room[name] < amount for name, amount in here.items()):
-                return found
+                return consumers
             for name, amount in here.items():
                 room[name] -= amount
-            found.append(self.consumer(claims))
+            consumers.append(self.consumer(claims))
 
 
 def _compute(host: _Host) -> CloudPart:

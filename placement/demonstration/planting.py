@@ -207,12 +207,12 @@ def _planted(connection: sa.Connection) -> list[int]:
 
 def _check_is_alone(connection: sa.Connection, ids: Collection[int]) -> None:
     provider = models.ResourceProvider
-    known = set(ids)
+    planted = set(ids)
     children = sa.select(provider.id, provider.name).order_by(provider.id)
     for chunk in storage.chunks(ids):
         query = children.where(provider.parent_provider_id.in_(chunk))
         for key, name in connection.execute(query):
-            if key not in known:
+            if key not in planted:
                 raise errors.Conflict(
                     f"Resource provider {name} is below one of the demonstration "
                     "cloud, and not part of it: delete or move it first."

@@ -23,17 +23,17 @@ def replace_aggregates(call: Call[None], tx: Transaction) -> Reply:
     :raises ConcurrentUpdate: the generation in the body is out of date
     """
     provider = call.lock_provider(tx)
-    wanted = wire.parse_aggregates(call.body)
-    if wanted.generation is not None:
-        resource_provider.check_generation(provider, wanted.generation)
+    aggregates = wire.parse_aggregates(call.body)
+    if aggregates.generation is not None:
+        resource_provider.check_generation(provider, aggregates.generation)
     try:
         generation = aggregate.replace_all(
             tx,
             provider,
-            wanted.parts,
-            bump=wanted.generation is not None,
+            aggregates.parts,
+            bump=aggregates.generation is not None,
         )
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
-    value = Belongings(wanted.parts, generation)
+    value = Belongings(aggregates.parts, generation)
     return Reply(value, modified=clock.now())

@@ -87,11 +87,11 @@ def replace_inventories(
         provider, call.body["resource_provider_generation"], OUT_OF_DATE
     )
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
-    wanted = wire.parse_inventories(call.body["inventories"])
-    _check_capacity(provider, wanted, failed, reserved_may_be_total)
+    inventories = wire.parse_inventories(call.body["inventories"])
+    _check_capacity(provider, inventories, failed, reserved_may_be_total)
     try:
         wire.check_class_names(call.body["inventories"])
-        generation = inventory.replace_all(tx, provider, wanted)
+        generation = inventory.replace_all(tx, provider, inventories)
     except errors.NotFound as exc:
         raise errors.BadRequest(
             f"Unknown resource class in inventory for resource provider "
@@ -99,8 +99,8 @@ def replace_inventories(
         ) from exc
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
-    value = Belongings(wanted, generation)
-    return Reply(value, modified=clock.now() if wanted else None)
+    value = Belongings(inventories, generation)
+    return Reply(value, modified=clock.now() if inventories else None)
 
 
 @writing

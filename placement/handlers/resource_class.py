@@ -11,8 +11,8 @@ from placement_foundation.http.operation import Connection, Reply, reading, writ
 @reading
 def list_classes(call: Call[None], connection: Connection) -> Reply:
     """List all resource classes."""
-    known = resource_class.list_all(connection)
-    return Reply(known, modified=clock.newest(each.modified for each in known))
+    classes = resource_class.list_all(connection)
+    return Reply(classes, modified=clock.newest(each.modified for each in classes))
 
 
 @reading
@@ -46,10 +46,10 @@ def ensure(call: Call[None], tx: Transaction) -> Reply:
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = resource_class.find_by_name(tx.connection, name)
-    if known is None:
+    existing = resource_class.find_by_name(tx.connection, name)
+    if existing is None:
         resource_class.create(tx, name)
-    return Reply(location=wire.path(name), created=known is None)
+    return Reply(location=wire.path(name), created=existing is None)
 
 
 @writing

@@ -34,12 +34,12 @@ def ensure_trait(call: Call[None], tx: Transaction) -> Reply:
     """
     name = call.path["name"]
     wire.check_name(name)
-    known = trait.find_by_name(tx.connection, name)
-    found = known or trait.create(tx, name)
+    existing = trait.find_by_name(tx.connection, name)
+    found = existing or trait.create(tx, name)
     return Reply(
         location=wire.path(name),
         modified=clock.newest([found.modified]),
-        created=known is None,
+        created=existing is None,
     )
 
 

@@ -93,13 +93,13 @@ def find(
         tally=tally,
         limits=order.limits,
     )
-    found = list(itertools.islice(candidates, question.limit))
+    listed = list(itertools.islice(candidates, question.limit))
     telemetry.record(measure.CANDIDATE_HOSTS, tally.anchors)
-    telemetry.record(measure.CANDIDATE_ANSWERS, len(found))
-    _report(tally, len(found))
+    telemetry.record(measure.CANDIDATE_ANSWERS, len(listed))
+    _report(tally, len(listed))
     if shuffle:
-        shuffle.shuffle(found)
-    return found
+        shuffle.shuffle(listed)
+    return listed
 
 
 def _report(tally: Tally, found: int) -> None:

@@ -58,11 +58,11 @@ def _join(
     counts: Mapping[int, int],
 ) -> Iterator[Member]:
     of_tree: dict[int, list[Holding]] = {}
-    known, following = None, next(holdings, None)
+    current_id, following = None, next(holdings, None)
     for provider in found:
         root_id = forest.root_id(provider)
-        if root_id != known:
-            known, of_tree = root_id, {}
+        if root_id != current_id:
+            current_id, of_tree = root_id, {}
         while following and following.root_id <= root_id:
             if following.root_id == root_id:
                 of_tree.setdefault(following.provider_id, []).append(following)

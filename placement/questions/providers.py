@@ -48,10 +48,10 @@ def get_by_uuid(forest: Forest, uuid: str) -> Provider:
 
     :raises NotFound: there is no such provider
     """
-    found = forest.provider(uuid)
-    if found is None:
+    provider = forest.provider(uuid)
+    if provider is None:
         raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=uuid))
-    return found
+    return provider
 
 
 def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:

@@ -143,9 +143,9 @@ def _imagine_inventory(
             f"Resource provider {provider.uuid} has no inventory of class {name}: its "
             "total is needed."
         )
-    known = {field: getattr(inventory, field) for field in FIELDS} if inventory else {}
-    wanted = Inventory(**{**known, **fields})
-    fault = complain(provider.uuid, name, wanted, reserved_may_be_total=True)
+    prior = {field: getattr(inventory, field) for field in FIELDS} if inventory else {}
+    imagined = Inventory(**{**prior, **fields})
+    fault = complain(provider.uuid, name, imagined, reserved_may_be_total=True)
     if fault:
         raise errors.BadRequest(fault)
-    return InventoryUsage.of(wanted, inventory.used if inventory else 0)
+    return InventoryUsage.of(imagined, inventory.used if inventory else 0)

@@ -261,12 +261,12 @@ def _check_groups_are_bound(
             "Resourceless suffixed group request should be specified in `same_subtree` "
             f"query param: bad group(s) - {loose}."
         )
-    known = sorted(suffix for suffix in groups if suffix)
-    unknown = sorted(bound.difference(known))
+    suffixes = sorted(suffix for suffix in groups if suffix)
+    unknown = sorted(bound.difference(suffixes))
     if unknown:
         raise errors.BadQueryValue(
             "Real suffixes should be specified in `same_subtree`: "
-            f"{unknown} not found in {known}."
+            f"{unknown} not found in {suffixes}."
         )
 
 

@@ -26,9 +26,9 @@ def parse(pairs: Pairs, candidates: Candidates) -> CapacityQuery:
 
     :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """
-    asked, own = OWN.divide(pairs)
+    candidate_pairs, own = OWN.divide(pairs)
     numbers: dict[str, Any] = OWN.parse_numbers(own)
-    return CapacityQuery(candidates(asked).request, **numbers)
+    return CapacityQuery(candidates(candidate_pairs).request, **numbers)
 
 
 QUERY = own_parameter.by_version(parse, OWN)

@@ -198,12 +198,12 @@ class _Reader:
 
     def _aggregate(self, name: str, where: str) -> str:
         """Return the UUID of an aggregate, which may be given by a name."""
-        known = self._aggregates.get(name, name)
-        if not is_uuid(known):
+        aggregate_uuid = self._aggregates.get(name, name)
+        if not is_uuid(aggregate_uuid):
             raise errors.BadRequest(
                 f"{COMPLAINT}{where}: {name} is neither a UUID nor in `aggregates`."
             )
-        return known
+        return aggregate_uuid
 
     def _note(self, what: str, where: str) -> None:
         first = self._places.setdefault(what, where)

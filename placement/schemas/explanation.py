@@ -47,8 +47,8 @@ def parse(pairs: Pairs, candidates: Candidates) -> ExplanationQuery:
 
     :raises BadRequest: the query for candidates is wrong, or one of our own parameters
     """
-    asked, own = OWN.divide(pairs)
-    request = candidates(asked).request
+    candidate_pairs, own = OWN.divide(pairs)
+    request = candidates(candidate_pairs).request
     hosts = tuple(dict.fromkeys(query_string.values(own, "host")))
     if len(hosts) > MOST_HOSTS:
         raise unexpected("host", f"{MOST_HOSTS} at most", len(hosts))
@@ -171,16 +171,16 @@ def _render_constraint(constraint: Constraint) -> Json:
 
 
 def _render_figures(figures: Figures) -> Json:
-    found = {"alone": figures.alone, "gain": figures.gain}
+    optional = {"alone": figures.alone, "gain": figures.gain}
     if figures.smaller:
-        found["largest"] = figures.smaller.amount
-        found["serves_at_largest"] = figures.smaller.serves
+        optional["largest"] = figures.smaller.amount
+        optional["serves_at_largest"] = figures.smaller.serves
     return {
         **_render_constraint(figures.constraint),
         "text": figures.constraint.text(),
         "before": figures.before,
         "after": figures.after,
-        **{name: value for name, value in found.items() if value is not None},
+        **{name: value for name, value in optional.items() if value is not None},
     }
 
 

@@ -364,7 +364,7 @@ def parse_cursor(text: str) -> Cursor:
 
     :raises BadRequest: it is none of ours
     """
-    found = _CURSOR.fullmatch(text)
-    if not found:
+    match = _CURSOR.fullmatch(text)
+    if not match:
         raise errors.BadRequest(f"'{text}' is not a cursor of the journal.")
-    return Cursor(found[1], int(found[2]), found[3])
+    return Cursor(match[1], int(match[2]), match[3])

@@ -137,8 +137,8 @@ def parse(body: Json, candidates: Candidates) -> Order:
 
 
 def _parse_wish(body: Json, candidates: Candidates) -> Wish:
-    asked = body_query.parse(candidates, body["query"])
-    if asked.limit is not None:
+    query = body_query.parse(candidates, body["query"])
+    if query.limit is not None:
         raise errors.BadRequest("The query for placements must not have a limit.")
     spread = _parse_spread(body["spread"]) if "spread" in body else None
     together = _parse_domains(body["together"]) if "together" in body else None
@@ -150,7 +150,7 @@ def _parse_wish(body: Json, candidates: Candidates) -> Wish:
                 "domain."
             )
     return Wish(
-        asked.request,
+        query.request,
         spread,
         together,
         tuple(map(_parse_preference, body.get("prefer", ()))),

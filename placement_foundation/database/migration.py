@@ -62,8 +62,8 @@ class Content:
 
     def is_complete(self, connection: sa.Connection) -> bool:
         """Return whether a database has all of these tables and rows."""
-        found = set(sa.inspect(connection).get_table_names())
-        return found.issuperset(self.tables.tables) and not any(
+        names = set(sa.inspect(connection).get_table_names())
+        return names.issuperset(self.tables.tables) and not any(
             list_missing(connection) for list_missing in self.rows.values()
         )
 
@@ -141,9 +141,9 @@ class History:
         :raises MigrationError: the database has an unknown revision, or its data must
             be repaired first, by an online migration
         """
-        wanted = revision or self.head
-        self._upgrade_alone(database, wanted, report)
-        if self._beside and wanted == self.head:
+        target = revision or self.head
+        self._upgrade_alone(database, target, report)
+        if self._beside and target == self.head:
             try:
                 self._beside.upgrade(database, report=report)
             except (sa.exc.SQLAlchemyError, db_exc.DBError) as exc:

@@ -164,13 +164,13 @@ def offers_of(operation: Operation) -> list[str]:
 
 def _link(request: webob.Request, following: Mapping[str, str]) -> str:
     """Return the header that links to the next page."""
-    asked = query_string.decode(request.query_string)
-    kept = [(name, value) for name, value in asked if name not in following]
+    pairs = query_string.decode(request.query_string)
+    kept = [(name, value) for name, value in pairs if name not in following]
     query = urllib.parse.urlencode([*following.items(), *kept])
     return f'<{address.url(request.environ)}?{query}>; rel="next"'
 
 
 def _prefers(header: Any, offers: list[str], wanted: str) -> bool:
     """Return whether a caller's header prefers one offer to all others."""
-    found = header.acceptable_offers(offers) if header.header_value else []
-    return any(offer == wanted for offer, _ in found[:1])
+    accepted = header.acceptable_offers(offers) if header.header_value else []
+    return any(offer == wanted for offer, _ in accepted[:1])

@@ -47,6 +47,6 @@ class Tags:
         request = self._request
         where = (address.url(request.environ), request.query_string)
         form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
-        asked = (basis, str(self._version), *where, *form)
-        seen = repr(asked).encode("utf-8", "surrogatepass")
+        parts = (basis, str(self._version), *where, *form)
+        seen = repr(parts).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(seen, digest_size=TAG_BYTES).hexdigest()

@@ -140,10 +140,10 @@ def _list_paths(config: cfg.ConfigOpts) -> list[str]:
     paths = []
     for name in (config.oslo_policy.policy_file, *config.oslo_policy.policy_dirs):
         places = [os.path.join(os.path.expanduser(each), name) for each in directories]
-        found = config.find_file(name)
-        paths += [*places, *([found] if found else [])]
-        if found and os.path.isdir(found):
-            paths += [os.path.join(found, file) for file in os.listdir(found)]
+        path = config.find_file(name)
+        paths += [*places, *([path] if path else [])]
+        if path and os.path.isdir(path):
+            paths += [os.path.join(path, file) for file in os.listdir(path)]
     return list(dict.fromkeys(map(os.path.abspath, paths)))
 
 

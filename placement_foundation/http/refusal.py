@@ -62,5 +62,5 @@ def _message(error: errors.ServiceError) -> str:
 
 
 def _request_id(request: webob.Request) -> str | None:
-    found: str | None = request.environ.get(context.REQUEST_ID)
-    return found
+    request_id: str | None = request.environ.get(context.REQUEST_ID)
+    return request_id

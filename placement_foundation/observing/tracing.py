@@ -116,13 +116,13 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 def _names(environment: Mapping[str, str]) -> list[str]:
-    """Return the names of the exporters that are wanted."""
+    """Return the names of the requested exporters."""
     protocol = next(
         (environment[name] for name in PROTOCOLS if environment.get(name)), "http"
     )
     otlp = f"otlp_proto_{protocol.partition('/')[0]}"
-    wanted = environment.get(EXPORTERS) or "otlp"
-    names = (name.strip() for name in wanted.split(","))
+    exporters = environment.get(EXPORTERS) or "otlp"
+    names = (name.strip() for name in exporters.split(","))
     return [otlp if name == "otlp" else name for name in names]
 
 
@@ -131,8 +131,8 @@ def _find(name: str) -> Callable[[], Any]:
 
     :raises LookupError: no exporter of that name is installed
     """
-    for found in metadata.entry_points(group=GROUP, name=name):
-        exporter: Callable[[], Any] = found.load()
+    for entry_point in metadata.entry_points(group=GROUP, name=name):
+        exporter: Callable[[], Any] = entry_point.load()
         return exporter
     raise LookupError(f"there is no exporter {name}")
 

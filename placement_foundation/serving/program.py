@@ -224,9 +224,9 @@ def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:
 
     :raises Unusable: a configuration or policy file is missing or broken
     """
-    found = list(files or ()) or option.list_files(os.environ, program.project)
+    paths = list(files or ()) or option.list_files(os.environ, program.project)
     try:
-        config = program.read(found, embedded_url(program))
+        config = program.read(paths, embedded_url(program))
         if is_embedded(program, config):
             config.set_default("auth_strategy", "noauth2", "api")
         # Read all now, to report now a value that cannot be used.

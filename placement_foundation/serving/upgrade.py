@@ -20,9 +20,9 @@ def list_programs() -> list[Program]:
 
 
 def _load() -> Iterator[Program]:
-    for found in metadata.entry_points(group=GROUP):
+    for entry_point in metadata.entry_points(group=GROUP):
         try:
-            yield found.load()
+            yield entry_point.load()
         except ImportError:
             # The extra that it needs is not installed, so it does not run here.
             continue
@@ -60,8 +60,8 @@ def _fault_of(of: Program, config: cfg.ConfigOpts) -> str | None:
         database.engine.dispose()
     if revision == of.schema.head:
         return None
-    known = f"revision {revision}" if revision else "no tables"
+    state = f"revision {revision}" if revision else "no tables"
     return (
-        f"Its database has {known}, and this release needs revision {of.schema.head}. "
+        f"Its database has {state}, and this release needs revision {of.schema.head}. "
         f"Run the command `{of.sync_command}`."
     )

@@ -32,11 +32,11 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
     basis = f"{seen} {kept.position.heads.hex()}" if seen and kept else None
     if call.knows(basis):
         return call.store(Reply(basis=basis, unchanged=True))
-    found = root_ids = None
+    selected = root_ids = None
     if question.filters != ProviderFilters():
         name.check_filters(question.filters, forest.vocabulary)
-        found = providers.select(forest, question.filters)
-        root_ids = frozenset(map(forest.root_id, found))
+        selected = providers.select(forest, question.filters)
+        root_ids = frozenset(map(forest.root_id, selected))
     counts = fleet.NO_COUNTS
     if question.wants_counts:
         counts = holding.count_consumers(connection, root_ids)
@@ -48,7 +48,7 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
             root_ids,
             owners=question.wants_owners,
         )
-    members = fleet.list_members(forest, found, holdings, counts)
+    members = fleet.list_members(forest, selected, holdings, counts)
     fleet_now = wire.Fleet(
         members, question.fields, moment, place, question.numbers_repeats
     )

@@ -29,15 +29,15 @@ def show(call: Call[str], connection: Connection) -> Reply:
 @reading
 def list_leases(call: Call[None], connection: Connection) -> Reply:
     """List leases; those that end first come first."""
-    asked: wire.LeaseQuery = call.query
-    found = leasing.list_by_end(
+    query: wire.LeaseQuery = call.query
+    leases = leasing.list_by_end(
         connection,
-        project_id=asked.project_id,
-        before=asked.before,
-        after=asked.after,
-        limit=asked.limit,
+        project_id=query.project_id,
+        before=query.before,
+        after=query.after,
+        limit=query.limit,
     )
-    return Reply(wire.LeasePage(found, len(found) == asked.limit))
+    return Reply(wire.LeasePage(leases, len(leases) == query.limit))
 
 
 @writing

@@ -81,13 +81,13 @@ def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
     everything = forest.everything
     name.check_all(question.request, forest.vocabulary)
     hosts = tuple(_find(host, forest) for host in question.wanted.hosts)
-    asked = Survey(everything, question.request)
+    survey = Survey(everything, question.request)
     wanted = dataclasses.replace(question.wanted, hosts=hosts)
-    found = report.report(asked, wanted, deadline)
+    result = report.report(survey, wanted, deadline)
     return Explanation(
-        found,
-        None if found.near is None else _judge(asked, found.near),
-        _judge(asked, found.asked),
+        result,
+        None if result.near is None else _judge(survey, result.near),
+        _judge(survey, result.asked),
     )
 
 

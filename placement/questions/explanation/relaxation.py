@@ -105,19 +105,19 @@ def _relax(group: Group, kept: Sequence[Constraint]) -> Group:
             for each in kept
             if not isinstance(each, InTree) or each.root_uuid is not None
         ]
-    asked, unit, room = (
+    classes, unit, room = (
         frozenset(str(each.resource_class) for each in kept if isinstance(each, kind))
         for kind in (HasInventory, Unit, Room)
     )
     return Group(
         suffix=group.suffix,
         resources={
-            name: amount for name, amount in group.resources.items() if name in asked
+            name: amount for name, amount in group.resources.items() if name in classes
         },
         # A group that has nothing to be found gains nothing from having less.
         relaxed=bool(group.resources or group.required or group.member_of),
-        any_unit=asked - unit,
-        no_room=asked - room,
+        any_unit=classes - unit,
+        no_room=classes - room,
         **_fields(OF_PROVIDER, kept),
     )
 

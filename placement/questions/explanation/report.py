@@ -106,7 +106,7 @@ class _Reporter:
         changes = near = None
         trees = self._survey.snapshot.tree_by_uuid
         kinds = {tree: kind for kind in self._survey.kinds for tree in kind.trees}
-        asked = tuple(
+        hosts = tuple(
             Host(tree, self._nearness.unmet(kinds[tree]))
             for tree in dict.fromkeys(trees[uuid] for uuid in self._wanted.hosts)
         )
@@ -119,7 +119,7 @@ class _Reporter:
             reasons,
             changes,
             near,
-            asked,
+            hosts,
             not self._deadline.is_missed and self._survey.is_decided,
         )
 

@@ -70,14 +70,14 @@ class Survey:
         """
         kinds = self.kinds if among is None else list(among)
         scope = about and (about.of_root or about.suffix)
-        known = self._known.setdefault((scope, kept), {})
-        asked = [kind for kind in kinds if kind not in known]
-        if asked:
-            known.update(dict.fromkeys(asked, False))
+        serves = self._known.setdefault((scope, kept), {})
+        left = [kind for kind in kinds if kind not in serves]
+        if left:
+            serves.update(dict.fromkeys(left, False))
             for request in self.relaxations.requests(kept, about):
-                asked = self.serving_request(request, asked)
-            known.update(dict.fromkeys(asked, True))
-        return [kind for kind in kinds if known[kind]]
+                left = self.serving_request(request, left)
+            serves.update(dict.fromkeys(left, True))
+        return [kind for kind in kinds if serves[kind]]
 
     def serving_request(self, request: Request, kinds: list[Kind]) -> list[Kind]:
         """Return the kinds among some that serve a request."""

@@ -54,12 +54,12 @@ def check_names(forest: Forest, wish: Wish) -> None:
     """
     words = forest.vocabulary
     name.check_all(wish.request, words)
-    for quality, known, complaint in (
+    for quality, existing, complaint in (
         (Quality.TRAIT, words.trait_ids, UNKNOWN_TRAIT),
         (Quality.FREE, words.class_ids, UNKNOWN_CLASS),
     ):
         names = [each.name for each in wish.prefer if each.quality is quality]
-        name.refuse_unknown(names, known, complaint)
+        name.refuse_unknown(names, existing, complaint)
     for domains in (wish.spread and wish.spread.domains, wish.together):
         for uuid in (domains and domains.aggregates) or ():
             if not any(uuid in block.aggregates for block in forest.blocks):
@@ -142,8 +142,8 @@ class Series:
         return _chosen([filling], choices, wanted)
 
     def _overlay(self, wish: Wish) -> Overlay:
-        for known, here in self._prepared:
-            if known == wish:
+        for earlier, here in self._prepared:
+            if earlier == wish:
                 return here
         check_names(self._forest, wish)
         here = Overlay(self._forest, wish.request, self._limits)
@@ -281,19 +281,19 @@ class _Asked:
             common = common_domains(overlay.hosts_of(self._forest, used), domains)
             allowed = common if allowed is None else allowed & common
         best: tuple[float, float] = (0, 0.0)
-        found: list[Choice] = []
+        best_choices: list[Choice] = []
         fillings: list[Filling] = []
         complete = 0
         for filling, trees in self._attempts(domains, occupied, allowed):
             choices = filling.place(trees, wanted)
             fillings.append(filling)
             rank = len(choices), sum(each.score or 0 for each in choices)
-            if not found or rank > best:
-                best, found = rank, choices
+            if not best_choices or rank > best:
+                best, best_choices = rank, choices
             complete += len(choices) >= wanted
             if complete >= (self._wish.consider if self._wish.prefer else 1):
                 break
-        return _chosen(fillings, found, wanted)
+        return _chosen(fillings, best_choices, wanted)
 
     def _attempts(
         self, domains: Domains, occupied: Occupied, allowed: frozenset[str] | None

@@ -133,14 +133,14 @@ class Filling:
             if overlaps or not self._here.is_by_itself(tree):
                 self.certain = False
             return False
-        found, decided = self._here.first(tree)
-        if found is None:
+        first, decided = self._here.first(tree)
+        if first is None:
             if not decided:
                 self._hard.append(tree)
             elif not self._here.is_certain(tree):
                 self.certain = False
             return False
-        amounts = {provider.uuid: taken for provider, taken in found.amounts().items()}
+        amounts = {provider.uuid: taken for provider, taken in first.amounts().items()}
         host = self._host(tree, amounts)
         if not self._occupied.room([host]):
             self.certain = False
@@ -154,7 +154,7 @@ class Filling:
                 -(value or 0),
                 self._rng.random(),
                 tree,
-                found,
+                first,
                 amounts,
                 host,
                 value,

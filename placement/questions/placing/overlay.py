@@ -158,12 +158,12 @@ def hosts_of(forest: Forest, uuids: Iterable[str]) -> list[Provider]:
     none of these, the roots of all.
     """
     trees = [(uuid, forest.tree_of(uuid)) for uuid in sorted(uuids)]
-    found = [
+    pairs = [
         (member, tree.root)
         for uuid, tree in trees
         if tree
         for member in tree.members
         if member.uuid == uuid
     ]
-    own = [root for member, root in found if not member.shares]
-    return list(dict.fromkeys(own or [root for _, root in found]))
+    own = [root for member, root in pairs if not member.shares]
+    return list(dict.fromkeys(own or [root for _, root in pairs]))
