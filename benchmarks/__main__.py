@@ -50,16 +50,16 @@ def main() -> int:
             fixed.report(fixed.measure(database, FIXED_TIMES))
         return 0
     figures: list[Figure] = []
-    wanted = [
+    questions = [
         each
         for each in question.questions(options.scale)
         if not options.only or any(text in each.name for text in options.only)
     ]
     clock = time.process_time if options.clock == "cpu" else time.perf_counter
-    clouds = dict.fromkeys((each.kind, each.hosts) for each in wanted)
+    clouds = dict.fromkeys((each.kind, each.hosts) for each in questions)
     _print_heading()
     for kind, hosts in clouds:
-        about = [each for each in wanted if (each.kind, each.hosts) == (kind, hosts)]
+        about = [each for each in questions if (each.kind, each.hosts) == (kind, hosts)]
         with _planted(kind, hosts) as (url, database):
             if "process" in options.ways:
                 _print_load(url, kind, hosts)

@@ -60,21 +60,21 @@ def measure(one: Database, other: Database, times: int) -> dict[str, Times]:
         "a claim with the journal": (with_it, claim.requests("journal")),
         "a claim without it": (without, claim.requests("none")),
     }
-    found: dict[str, Times] = {name: [] for name in claims}
+    times_by_kind: dict[str, Times] = {name: [] for name in claims}
     for number in range(times + 10):
         for name, (send, requests) in claims.items():
             path, body = next(requests)
             took = _time(send, "PUT", path, body)
             # At first, statements are compiled.
             if number >= 10:
-                found[name].append(took)
+                times_by_kind[name].append(took)
     consumer = next(claim.requests("journal"))[0].rpartition("/")[2]
     for name, path in (
         ("a page of 1000 changes", FEED),
         ("the history of a consumer", HISTORY + consumer),
     ):
-        found[name] = [_time(with_it, "GET", path) for _ in range(30)]
-    return found
+        times_by_kind[name] = [_time(with_it, "GET", path) for _ in range(30)]
+    return times_by_kind
 
 
 def _time(

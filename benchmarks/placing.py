@@ -136,10 +136,10 @@ def _place(
     acknowledged: list[str] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        wanted = [str(uuid.uuid4()) for _ in range(consumers)]
+        uuids = [str(uuid.uuid4()) for _ in range(consumers)]
         body: dict[str, Any] = {
             "query": WANTED,
-            "consumers": wanted,
+            "consumers": uuids,
             "project_id": "blue",
             "user_id": "ann",
             "consumer_type": "INSTANCE",
@@ -152,7 +152,7 @@ def _place(
         placing.append(time.monotonic() - begun)
         statuses[status] += 1
         if status == 201:
-            acknowledged += wanted
+            acknowledged += uuids
     return {
         "placing": placing,
         "statuses": statuses,

@@ -170,8 +170,8 @@ def _measure(
 async def _send_all(port: int, clients: int, seconds: float) -> list[float]:
     """Send with some clients at once until the time is up; return the times."""
     end = time.monotonic() + seconds
-    found = await asyncio.gather(*(_send(port, end) for _ in range(clients)))
-    return [each for times in found for each in times]
+    times_by_client = await asyncio.gather(*(_send(port, end) for _ in range(clients)))
+    return [each for times in times_by_client for each in times]
 
 
 async def _send(port: int, end: float) -> list[float]:

@@ -99,9 +99,9 @@ def from_config(
         auth = loading.load_auth_from_conf_options(config, group)
         if auth is None:
             raise Misconfigured(f"[{group}] auth_type is not set")
-        known = loading.load_session_from_conf_options(config, group, auth=auth)
+        keystone = loading.load_session_from_conf_options(config, group, auth=auth)
         reached = loading.load_adapter_from_conf_options(
-            config, group, session=known, user_agent=USER_AGENT
+            config, group, session=keystone, user_agent=USER_AGENT
         )
         settings = config[group]
         return Access(reached, settings.connect_timeout, settings.timeout)
@@ -147,7 +147,7 @@ def from_environment(
     if auth_type in ("none", "admin_token") and not endpoint:
         raise Misconfigured("no URL of Placement is given, nor OS_ENDPOINT_OVERRIDE")
     cert, key = given.get("OS_CERT"), given.get("OS_KEY")
-    known = session.Session(
+    keystone = session.Session(
         auth,
         timeout=answer_seconds,
         verify=given.get("OS_CACERT", True),
@@ -155,7 +155,7 @@ def from_environment(
         cert=(cert, key) if cert and key else cert,
     )
     reached = adapter.Adapter(
-        known,
+        keystone,
         service_type=SERVICE_TYPE,
         interface=given.get("OS_INTERFACE"),
         region_name=given.get("OS_REGION_NAME"),

@@ -233,8 +233,8 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
         )
     if isinstance(exc, keystone.ConnectionError):
         url = re.search(r"https?://[^\s?]*[^\s?:]", str(exc))
-        asked = f"no connection to {url[0]}: " if url else ""
-        return Unavailable(f"{asked}{origin_of(exc)}")
+        prefix = f"no connection to {url[0]}: " if url else ""
+        return Unavailable(f"{prefix}{origin_of(exc)}")
     return Unavailable(str(exc))
 
 
@@ -278,8 +278,8 @@ def _error(document: Json) -> dict[str, str]:
     The middleware that checks tokens answers with documents of another form.
     """
     try:
-        known = dict(document["errors"][0]).items()
-        return {name: str(value) for name, value in known if value is not None}
+        members = dict(document["errors"][0]).items()
+        return {name: str(value) for name, value in members if value is not None}
     except (TypeError, ValueError, LookupError):
         pass
     try:

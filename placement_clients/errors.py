@@ -79,8 +79,8 @@ class PlacementError(Exception):
             self.code,
             f"request {self.request_id}" if self.request_id else "",
         ]
-        known = ", ".join(mark for mark in marks if mark)
-        return f"{self.reason} ({known})" if known else self.reason
+        details = ", ".join(mark for mark in marks if mark)
+        return f"{self.reason} ({details})" if details else self.reason
 
 
 class BadRequest(PlacementError):

@@ -200,7 +200,7 @@ def parse_allocations(document: Json) -> Allocations:
 @parser
 def parse_candidates(document: Json) -> Candidates:
     """Return allocation candidates."""
-    found = tuple(
+    candidates = tuple(
         Candidate(each["allocations"], each.get("mappings", {}))
         for each in document["allocation_requests"]
     )
@@ -209,11 +209,11 @@ def parse_candidates(document: Json) -> Candidates:
         for provider, each in document["provider_summaries"].items()
     }
     if (
-        unknown := {each for one in found for each in one.allocations}
+        unknown := {each for one in candidates for each in one.allocations}
         - summaries.keys()
     ):
         raise ValueError(f"there is no summary of {', '.join(sorted(unknown))}")
-    return Candidates(found, summaries)
+    return Candidates(candidates, summaries)
 
 
 def excerpt(text: str) -> str:

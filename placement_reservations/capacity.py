@@ -247,10 +247,10 @@ def _fill(offers: Iterable[Offer], missing: int) -> Counter[int]:
 
 def by_host(holdings: Iterable[Holding]) -> dict[int, list[Holding]]:
     """Return holdings in their order, keyed by the id of their host."""
-    found: dict[int, list[Holding]] = {}
+    by_id: dict[int, list[Holding]] = {}
     for holding in holdings:
-        found.setdefault(holding.host_id, []).append(holding)
-    return found
+        by_id.setdefault(holding.host_id, []).append(holding)
+    return by_id
 
 
 def offers(

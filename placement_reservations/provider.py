@@ -45,8 +45,8 @@ def name_of(host: str) -> str:
 
 def find_root(placement: Client, host: str) -> Provider | None:
     """Return the provider of a host, if there is one."""
-    found = placement.list_providers(name=host, version=VERSION)
-    return next((each for each in found if each.parent_uuid is None), None)
+    providers = placement.list_providers(name=host, version=VERSION)
+    return next((each for each in providers if each.parent_uuid is None), None)
 
 
 def get_root(placement: Client, host: str) -> Provider:
@@ -69,9 +69,9 @@ def get_size(
         one counts in any case, as no more than that can be allocated
     :raises errors.NotFound: the host is gone
     """
-    known = placement.get_part(root.uuid, INVENTORIES).value
-    units = tuple(_unit(known.get(name)) for name in SIZES)
-    size = Size(*(_allocatable(known.get(name), use_ratio) for name in SIZES))
+    inventories = placement.get_part(root.uuid, INVENTORIES).value
+    units = tuple(_unit(inventories.get(name)) for name in SIZES)
+    size = Size(*(_allocatable(inventories.get(name), use_ratio) for name in SIZES))
     return size, Limits(units, _ordinary_use(placement, root))
 
 
@@ -108,17 +108,17 @@ def _ordinary_use(placement: Client, root: Provider) -> Size:
 
 def find(placement: Client, host: str) -> Provider | None:
     """Return the reservation provider of a host, if it has one."""
-    found = find_named(placement, host)
-    if found and found.parent_uuid:
+    child = find_named(placement, host)
+    if child and child.parent_uuid:
         with MayBeGone():
-            parent = placement.get_provider(found.parent_uuid, version=VERSION)
-            return found if parent.name == host else None
+            parent = placement.get_provider(child.parent_uuid, version=VERSION)
+            return child if parent.name == host else None
     return None
 
 
 def _find_child(placement: Client, root: Provider) -> Provider | None:
-    found = find_named(placement, root.name)
-    return found if found and found.parent_uuid == root.uuid else None
+    child = find_named(placement, root.name)
+    return child if child and child.parent_uuid == root.uuid else None
 
 
 def find_named(placement: Client, host: str) -> Provider | None:
@@ -126,14 +126,14 @@ def find_named(placement: Client, host: str) -> Provider | None:
 
     Classes are removed there as well: a class belongs to one reservation.
     """
-    found = placement.list_providers(name=name_of(host), version=VERSION)
-    return next(iter(found), None)
+    providers = placement.list_providers(name=name_of(host), version=VERSION)
+    return next(iter(providers), None)
 
 
 def is_another(placement: Client, host: str, uuid: str | None) -> bool:
     """Return whether a host has a reservation provider, but not that with the UUID."""
-    found = find(placement, host) if uuid else None
-    return found is not None and found.uuid != uuid
+    child = find(placement, host) if uuid else None
+    return child is not None and child.uuid != uuid
 
 
 def create(placement: Client, host: str, uuid: str | None = None) -> Provider:
@@ -152,31 +152,31 @@ def ensure(placement: Client, host: str) -> Provider:
     :raises NoHost: there is no such host
     :raises Misplaced: another host has it
     """
-    found = find(placement, host)
-    if found:
-        return found
+    child = find(placement, host)
+    if child:
+        return child
     try:
         return create(placement, host)
     except errors.Conflict as exc:
         # Another process was faster.
-        found = find(placement, host)
-        if found is None and find_named(placement, host):
+        child = find(placement, host)
+        if child is None and find_named(placement, host):
             raise Misplaced(
                 f"Provider {name_of(host)} is not a child of host {host}: was a host "
                 "renamed, or replaced?"
             ) from exc
-        if found is None:
+        if child is None:
             raise
-        return found
+        return child
 
 
 def delete(placement: Client, host: str, uuid: str | None = None) -> None:
     """Delete the reservation provider of a host; given a UUID, only that one."""
-    found = find(placement, host)
-    if found and uuid in (None, found.uuid):
+    child = find(placement, host)
+    if child and uuid in (None, child.uuid):
         # Another process may have been faster.
         with MayBeGone():
-            path = path_of("resource_providers", found.uuid)
+            path = path_of("resource_providers", child.uuid)
             placement.delete(path, version=VERSION)
 
 
@@ -212,10 +212,10 @@ def remove_class(placement: Client, host: str, resource_class: str) -> None:
 
     :raises errors.Conflict: some are in use
     """
-    found = find_named(placement, host)
-    if found:
+    named = find_named(placement, host)
+    if named:
         # The class may have been removed earlier, or the provider was.
-        path = path_of("resource_providers", found.uuid, "inventories", resource_class)
+        path = path_of("resource_providers", named.uuid, "inventories", resource_class)
         with MayBeGone():
             placement.retry_lost_races(lambda: placement.delete(path, version=VERSION))
 

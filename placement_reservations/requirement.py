@@ -50,16 +50,16 @@ def parse(text: str, known: Collection[str] | None = None) -> Requirement:
     if not text:
         return ()
     try:
-        found = tuple(_comparisons(json.loads(text), DEEPEST))
+        comparisons = tuple(_comparisons(json.loads(text), DEEPEST))
     except (ValueError, RecursionError) as exc:
         raise Malformed(f"Malformed requirements {text}") from exc
-    for comparison in found:
+    for comparison in comparisons:
         if known is not None and comparison.name not in known:
             raise Malformed(
                 f"Malformed requirements {text}: no host has a property "
                 f"{comparison.name!r}"
             )
-    return found
+    return comparisons
 
 
 def _comparisons(document: Any, depth: int) -> Iterator[Comparison]:
@@ -89,7 +89,7 @@ def holds(requirement: Requirement, properties: Mapping[str, object]) -> bool:
 
 def _compare(comparison: Comparison, actual: str) -> bool:
     compare = OPERATORS[comparison.operator]
-    wanted = comparison.value
-    if NUMBER.fullmatch(actual) and NUMBER.fullmatch(wanted):
-        return compare(float(actual), float(wanted))
-    return compare(actual, wanted)
+    expected = comparison.value
+    if NUMBER.fullmatch(actual) and NUMBER.fullmatch(expected):
+        return compare(float(actual), float(expected))
+    return compare(actual, expected)

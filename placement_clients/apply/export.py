@@ -45,9 +45,9 @@ def export(placement: Client, hosts: Collection[str], *, everything: bool) -> Js
     chosen = [
         tree for tree in trees if not hosts or {tree["name"], tree["uuid"]} & {*hosts}
     ]
-    found = {each for tree in chosen for each in (tree["name"], tree["uuid"])}
+    identifiers = {each for tree in chosen for each in (tree["name"], tree["uuid"])}
     for host in hosts:
-        if host not in found:
+        if host not in identifiers:
             raise Unusable(f"There is no host {host}.")
     return {**_names(placement, chosen, everywhere=not hosts), "trees": chosen}
 
@@ -56,11 +56,11 @@ def _names(
     placement: Client, trees: Sequence[Json], *, everywhere: bool
 ) -> dict[str, Json]:
     """Return the names of aggregates of some trees, or all names, as maps."""
-    known = PARSE_NAMES(placement.get("/ledger/v1/names", version="latest"))
+    names_by_kind = PARSE_NAMES(placement.get("/ledger/v1/names", version="latest"))
     used = set(_aggregates(trees))
     maps: dict[str, Json] = {"aggregates": {}, "projects": {}}
     for kind, given in maps.items():
-        for uuid, name in sorted(known[kind].items()):
+        for uuid, name in sorted(names_by_kind[kind].items()):
             if everywhere or uuid in used:
                 # Owners may give one name to two things; a file may not.
                 given.setdefault(name, uuid)
@@ -99,7 +99,7 @@ def _trees(fleet: Iterable[Mapping[str, Any]], wanted: Wanted) -> list[Json]:
 
 def _render(provider: Mapping[str, Any], wanted: Wanted) -> Json:
     uuid = provider["uuid"]
-    known = {
+    members = {
         "inventories": {
             name: _render_inventory(record)
             for name, record in sorted(provider["inventories"].items())
@@ -111,7 +111,7 @@ def _render(provider: Mapping[str, Any], wanted: Wanted) -> Json:
     return {
         "name": provider["name"],
         "uuid": uuid,
-        **{name: value for name, value in known.items() if value},
+        **{name: value for name, value in members.items() if value},
     }
 
 

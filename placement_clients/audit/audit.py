@@ -53,15 +53,15 @@ class Audit:
         for each in self._living():
             lives.setdefault(each.consumer, []).append(each)
         self.progress.begin("comparing")
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for consumer in sorted(held.keys() | lives.keys()):
             claim = held.get(consumer) or Claim(consumer)
             living = lives.get(consumer, [])
             self._count(claim, living)
             judged = judge(claim, living, self.sources, lived=consumer in lived)
             some = sorted(judged, key=lambda finding: finding.kind)
-            found += filter(self._is_still_so, some)
-        return found
+            findings += filter(self._is_still_so, some)
+        return findings
 
     def is_orphan(self, claim: Claim) -> bool:
         """Check again whether the consumer of a claim does not live.
@@ -85,8 +85,8 @@ class Audit:
         self.counts.living += bool(lives)
         if claim.parts:
             self.counts.claims += 1
-            known = any(source.knows(claim) for source in self.sources)
-            self.counts.not_judged += not lives and not known
+            is_judged = any(source.knows(claim) for source in self.sources)
+            self.counts.not_judged += not lives and not is_judged
 
     def _is_still_so(self, finding: Finding) -> bool:
         """Return whether a finding still holds, and complete it.
@@ -112,8 +112,8 @@ class Audit:
 
     def _is_settled(self, consumer: str) -> bool:
         """Return whether a consumer lives and is neither built nor moved."""
-        found = [source.find(consumer) for source in self.sources]
-        lives = [each for each in found if each]
+        answers = [source.find(consumer) for source in self.sources]
+        lives = [each for each in answers if each]
         is_listed = not all(source.can_look for source in self.sources)
         return bool(lives or is_listed) and all(each.expected for each in lives)
 

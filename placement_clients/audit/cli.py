@@ -85,13 +85,13 @@ def audit(
         check_can_ask()
     with progress.shown() as shown:
         work = Audit(placement, sources, shown)
-        found = work.run(twice=asked.release)
+        findings = work.run(twice=asked.release)
     try:
-        return _report(placement, work, found, asked)
+        return _report(placement, work, findings, asked)
     finally:
         # The findings are true even if their release was refused.
         if asked.record:
-            recording.record(placement, asked.record, found, work.counts)
+            recording.record(placement, asked.record, findings, work.counts)
 
 
 def _report(

@@ -49,18 +49,18 @@ def judge(
     if len(expected) < len(lives):
         return
     # More than one source may expect something; the same fault is one finding.
-    found: set[str] = set()
+    kinds: set[str] = set()
     for each in expected:
         kind = _fault(claim, each)
-        if kind and kind not in found:
-            found.add(kind)
+        if kind and kind not in kinds:
+            kinds.add(kind)
             yield Finding(kind, claim, each)
 
 
 def is_dead(claim: Claim, sources: Sequence[Source]) -> bool:
     """Return whether a source would list the consumer, and none keeps the claim."""
-    known = any(source.knows(claim) for source in sources)
-    return known and not any(source.keeps(claim) for source in sources)
+    is_judged = any(source.knows(claim) for source in sources)
+    return is_judged and not any(source.keeps(claim) for source in sources)
 
 
 def _fault(claim: Claim, expected: Expected) -> str | None:

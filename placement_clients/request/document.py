@@ -41,7 +41,7 @@ def parse_properties(value: Json, where: str) -> dict[str, str]:
 
 
 def _parse_text(text: str, where: str) -> dict[str, str]:
-    found = {}
+    properties = {}
     position = 0
     while position < len(text):
         pair = PAIR.match(text, position)
@@ -49,6 +49,6 @@ def _parse_text(text: str, where: str) -> dict[str, str]:
             raise BadInput(
                 [f"{where} is not a string like k1='v1', k2='v2': {text[position:]!r}"]
             )
-        found[pair[1]] = pair[2]
+        properties[pair[1]] = pair[2]
         position = pair.end()
-    return found
+    return properties

@@ -44,10 +44,10 @@ def parse(document: Json) -> Image:
     members = parse_members(document, "the image")
     if "volume_image_metadata" in members:
         name = "volume_image_metadata"
-        found = parse_properties(members[name], f"image {name}")
-        return Image(found, found.get("image_id"))
+        properties = parse_properties(members[name], f"image {name}")
+        return Image(properties, properties.get("image_id"))
     identity = members.get("id")
-    known = identity if isinstance(identity, str) else None
+    ident = identity if isinstance(identity, str) else None
     if "properties" in members:
-        return Image(parse_properties(members["properties"], "image properties"), known)
-    return Image(parse_properties(dict(members), "the image"), known)
+        return Image(parse_properties(members["properties"], "image properties"), ident)
+    return Image(parse_properties(dict(members), "the image"), ident)

@@ -203,8 +203,8 @@ def _preference(text: str) -> Json:
     quality, _, rest = text.partition("=")
     name, _, weight = rest.partition(":")
     if quality not in QUALITIES or not name:
-        known = "=..., ".join(QUALITIES)
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {known}=...")
+        qualities = "=..., ".join(QUALITIES)
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {qualities}=...")
     if quality in ("aggregate", "host"):
         name = _uuid(name)
     try:

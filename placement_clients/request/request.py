@@ -203,14 +203,14 @@ def _implicit(
     named = {spec.name for spec in amounts}
     swap_gb = -(-flavor.swap_mb // MIB_PER_GIB)
     root_gb = 0 if volume_backed else flavor.root_gb
-    wanted = {
+    own_amounts = {
         "VCPU": flavor.vcpus,
         "MEMORY_MB": flavor.memory_mb,
         "DISK_GB": flavor.ephemeral_gb + swap_gb + root_gb,
     }
     if "PCPU" in named:
         named.add("VCPU")
-    return {name: amount for name, amount in wanted.items() if name not in named}
+    return {name: amount for name, amount in own_amounts.items() if name not in named}
 
 
 def _groups(specs: Sequence[Spec], implicit: Mapping[str, int]) -> dict[str, Group]:
@@ -230,8 +230,8 @@ def _groups(specs: Sequence[Spec], implicit: Mapping[str, int]) -> dict[str, Gro
 
 
 def _traits(specs: Iterable[Spec], value: str) -> frozenset[str]:
-    wanted = (spec for spec in specs if spec.kind == "trait" and spec.value == value)
-    return frozenset(spec.name for spec in wanted)
+    traits = (spec for spec in specs if spec.kind == "trait" and spec.value == value)
+    return frozenset(spec.name for spec in traits)
 
 
 def _parameters(suffix: str, group: Group) -> Iterator[tuple[str, str]]:

@@ -35,5 +35,5 @@ class Spec:
 
 
 def _is_resource_class(name: str) -> bool:
-    known = name in os_resource_classes.STANDARDS
-    return known or CUSTOM_CLASS.fullmatch(name) is not None
+    is_standard = name in os_resource_classes.STANDARDS
+    return is_standard or CUSTOM_CLASS.fullmatch(name) is not None

@@ -79,11 +79,11 @@ class _Asked:
 
 def translate(flavor: Flavor, image: Image | None) -> tuple[list[Spec], list[str]]:
     """Return the specs of Nova's translation, and the objections to settings."""
-    asked = _Asked(flavor, image.properties if image else {})
+    settings = _Asked(flavor, image.properties if image else {})
     specs, objections = [], []
     for rule in RULES:
         try:
-            specs += list(rule(asked))
+            specs += list(rule(settings))
         except Objection as exc:
             objections.append(str(exc))
     return specs, objections

@@ -73,8 +73,8 @@ def update_node(call: Call[None, Settings], connection: Connection) -> Reply:
 
 def _check_driver(driver: str, settings: Settings) -> None:
     if driver not in settings.drivers:
-        known = ", ".join(settings.drivers)
-        raise errors.BadRequest(f"There is no driver {driver!r}; there are: {known}")
+        drivers = ", ".join(settings.drivers)
+        raise errors.BadRequest(f"There is no driver {driver!r}; there are: {drivers}")
 
 
 @writing

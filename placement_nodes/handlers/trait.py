@@ -31,10 +31,10 @@ def replace_traits(call: Call[None, Settings], connection: Connection) -> Reply:
     :raises BadRequest: one of them is not a valid trait, or there are too many
     """
     node = _locked(call, connection)
-    wanted = sorted(set(call.body["traits"]))
-    trait.check_names(wanted, "body")
-    trait.replace_all(connection, node, wanted)
-    return Reply(wanted)
+    names = sorted(set(call.body["traits"]))
+    trait.check_names(names, "body")
+    trait.replace_all(connection, node, names)
+    return Reply(names)
 
 
 @writing

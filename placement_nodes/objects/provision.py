@@ -71,17 +71,17 @@ def instance_fault(node: Node) -> str | None:
 
     An instance requires traits in ``instance_info``. The node must have all of them.
     """
-    wanted = node.instance_info.get("traits")
-    if wanted in (None, [], {}, ""):
+    required = node.instance_info.get("traits")
+    if required in (None, [], {}, ""):
         return None
-    if not isinstance(wanted, list) or not all(
-        isinstance(each, str) for each in wanted
+    if not isinstance(required, list) or not all(
+        isinstance(each, str) for each in required
     ):
         return (
             f"Error parsing traits from Node {node.uuid} instance_info field. A list "
             "of strings is expected."
         )
-    missing = sorted(set(wanted) - set(node.traits))
+    missing = sorted(set(required) - set(node.traits))
     if missing:
         return (
             "Cannot specify instance traits that are not also set on the node. Node "

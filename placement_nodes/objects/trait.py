@@ -47,15 +47,15 @@ def replace_all(connection: sa.Connection, node: Node, names: Collection[str]) -
 
     :raises BadRequest: there are more than a node may have
     """
-    wanted = set(names)
-    _check_number(node, len(wanted))
+    new = set(names)
+    _check_number(node, len(new))
     table = models.NodeTrait
-    gone = sorted(set(node.traits) - wanted)
+    gone = sorted(set(node.traits) - new)
     if gone:
         connection.execute(
             sa.delete(table).where(table.node_id == node.id, table.trait.in_(gone))
         )
-    added = sorted(wanted - set(node.traits))
+    added = sorted(new - set(node.traits))
     if added:
         rows = [{"node_id": node.id, "trait": name} for name in added]
         connection.execute(sa.insert(table), rows)

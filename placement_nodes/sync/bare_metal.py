@@ -59,11 +59,11 @@ class BareMetal:
 
     def _pages(self) -> Iterator[dict[str, Any]]:
         query = {"fields": self._fields}
-        asked: set[str | None] = set()
+        markers: set[str | None] = set()
         while query:
-            if query.get("marker") in asked:
+            if query.get("marker") in markers:
                 raise Unreadable("the list of nodes does not end")
-            asked.add(query.get("marker"))
+            markers.add(query.get("marker"))
             document = self._get("/v1/nodes", query) or {}
             nodes = document.get("nodes")
             if not isinstance(nodes, list) or not all(

@@ -141,12 +141,12 @@ def find(placement: Client, wanted: Wanted) -> Found:
         return Found(None, {}, frozenset(), _existing(placement, wanted.traits))
     inventories = placement.get_part(uuid, INVENTORIES)
     traits = frozenset(placement.get_part(uuid, TRAITS).value)
-    known = traits
+    existing = traits
     if wanted.traits != traits:
-        known = _existing(placement, wanted.traits)
+        existing = _existing(placement, wanted.traits)
     # If the provider changed between the two, the older generation makes the write
     # fail.
-    return Found(inventories.generation, inventories.value, traits, known, name)
+    return Found(inventories.generation, inventories.value, traits, existing, name)
 
 
 def _existing(placement: Client, names: frozenset[str]) -> frozenset[str]:

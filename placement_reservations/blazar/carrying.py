@@ -75,8 +75,8 @@ def plan_load(
         raise NotCarried(refusals)
     here = {host.name: host.id for host in hosts.list_hosts(connection)}
     numbers = _number(source, left_out, here)
-    wanted = [row for row in source.leases if judging.is_wanted(row, left_out)]
-    carried = [_lease(source, row) for row in wanted if row["id"] not in present]
+    lease_rows = [row for row in source.leases if judging.is_wanted(row, left_out)]
+    carried = [_lease(source, row) for row in lease_rows if row["id"] not in present]
     slots = _number_slots(source, carried, numbers)
     new = [
         _host(source, row, numbers[row["id"]])
@@ -93,8 +93,8 @@ def plan_load(
         private=source.private,
         leases=carried,
         slots=slots,
-        present=len(wanted) - len(carried),
-        left_out=len(source.leases) - len(wanted),
+        present=len(lease_rows) - len(carried),
+        left_out=len(source.leases) - len(lease_rows),
         left_in_nova=list(_list_left(source, carried)),
         displaced=_count_displaced(new, carried, slots),
     )
@@ -218,7 +218,7 @@ def _count_displaced(
 
     Blazar counts several slots of a reservation on one host as one.
     """
-    found: dict[str, int] = {}
+    displaced: dict[str, int] = {}
     for host in new:
         held = [
             Holding(host.id, each.id, lease.interval, each.wish.size, count)
@@ -227,8 +227,8 @@ def _count_displaced(
             if (count := slots.get(each.id, {}).get(host.id, 0))
         ]
         for key, count in capacity.count_displaced(host.size, held).items():
-            found[key] = found.get(key, 0) + count
-    return found
+            displaced[key] = displaced.get(key, 0) + count
+    return displaced
 
 
 def store(

@@ -115,8 +115,8 @@ def _refuse(
 
 
 def _refuse_unknown(source: Source, left_out: Collection[str]) -> Iterator[Refusal]:
-    known = {row["id"] for row in (*source.hosts, *source.leases)}
-    for name in sorted({*left_out} - known - {ENDED, FLOATING_IPS}):
+    identifiers = {row["id"] for row in (*source.hosts, *source.leases)}
+    for name in sorted({*left_out} - identifiers - {ENDED, FLOATING_IPS}):
         yield Refusal(f"--skip {name}", "Blazar has no such host or lease")
 
 
@@ -170,14 +170,14 @@ def _faults_of_parts(source: Source, lease: Row) -> Iterator[str]:
     if lease["status"] not in PARTS:
         return
     start, end, reservations = PARTS[lease["status"]]
-    wanted: dict[str, tuple[Collection[str], Any]] = {
+    expected: dict[str, tuple[Collection[str], Any]] = {
         state.EventType.START: (start, lease["start_date"]),
         state.EventType.END: (end, lease["end_date"]),
     }
     events = source.events.get(lease["id"], ())
     types = [each["event_type"] for each in events]
-    are_once = len(types) == len({*types}) and wanted.keys() <= {*types} <= EVENTS
-    if not are_once or not all(_fits(each, wanted) for each in events):
+    are_once = len(types) == len({*types}) and expected.keys() <= {*types} <= EVENTS
+    if not are_once or not all(_fits(each, expected) for each in events):
         shown = sorted(
             f"{each['event_type']} {each['status']} {each['time']}" for each in events
         )

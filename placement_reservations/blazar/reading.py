@@ -109,7 +109,7 @@ def _read(connection: sa.Connection, name: str) -> list[Row]:
 
 
 def _by(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[column], []).append(row)
-    return found
+        groups.setdefault(row[column], []).append(row)
+    return groups

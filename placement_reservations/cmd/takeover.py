@@ -129,11 +129,11 @@ def _describe(load: Load) -> Iterator[str]:
     """Yield lines about the data that is carried."""
     for host in load.hosts:
         capabilities = sorted(host.capabilities.items())
-        known = "".join(f" {name}={value}" for name, value in capabilities)
+        properties = "".join(f" {name}={value}" for name, value in capabilities)
         size = host.size
         yield (
             f"host {host.id} {host.name}: {size.vcpus} processors, "
-            f"{size.memory_mb} MB, {size.disk_gb} GB{known}"
+            f"{size.memory_mb} MB, {size.disk_gb} GB{properties}"
         )
     for lease in load.leases:
         slots = sum(load.count_slots(each) for each in lease.reservations)

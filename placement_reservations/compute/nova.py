@@ -47,10 +47,10 @@ class NovaCompute:
 
     def find_host(self, name: str) -> Details | None:
         """Return the details of a host, None if there is no host with that name."""
-        found = self._find_hypervisor(name)
-        if found is None:
+        hypervisor = self._find_hypervisor(name)
+        if hypervisor is None:
             return None
-        root = provider.find_root(self.placement, found.name)
+        root = provider.find_root(self.placement, hypervisor.name)
         if root is None:
             return None
         with provider.MayBeGone():
@@ -58,13 +58,13 @@ class NovaCompute:
                 self.placement, root, use_ratio=self.use_ratio
             )
             return Details(
-                name=found.name,
+                name=hypervisor.name,
                 size=size,
-                available=found.state == "up" and found.status == "enabled",
-                service_name=_service_of(found),
-                cpu_info=str(found.cpu_info or "{}"),
-                hypervisor_type=found.hypervisor_type or "",
-                hypervisor_version=found.hypervisor_version or 0,
+                available=hypervisor.state == "up" and hypervisor.status == "enabled",
+                service_name=_service_of(hypervisor),
+                cpu_info=str(hypervisor.cpu_info or "{}"),
+                hypervisor_type=hypervisor.hypervisor_type or "",
+                hypervisor_version=hypervisor.hypervisor_version or 0,
                 limits=limits,
             )
         return None
@@ -76,10 +76,10 @@ class NovaCompute:
     def make_flavor(self, flavor: Flavor) -> None:
         """Make sure that a flavor exists: flavors of Nova never change."""
         with _translated():
-            known = _find(self.nova.find_flavor, flavor.id, get_extra_specs=True)
-            if known and _is(known, flavor):
+            existing = _find(self.nova.find_flavor, flavor.id, get_extra_specs=True)
+            if existing and _is(existing, flavor):
                 return
-            if known:
+            if existing:
                 self.nova.delete_flavor(flavor.id)
             self.nova.create_flavor(
                 id=flavor.id,
@@ -118,8 +118,8 @@ class NovaCompute:
 
     def _list_servers(self, **filters: str) -> list[str]:
         with _translated():
-            found = self.nova.servers(details=False, all_projects=True, **filters)
-            return sorted(server.id for server in found)
+            servers = self.nova.servers(details=False, all_projects=True, **filters)
+            return sorted(server.id for server in servers)
 
     def delete_server(self, server: str) -> None:
         """Start to delete a server."""
@@ -156,18 +156,18 @@ class NovaCompute:
         Aggregates and servers have this name. Another name of the hypervisor is mostly
         longer: the name of its domain follows.
         """
-        found = self._find_hypervisor(name)
-        return name if found is None else _service_of(found)
+        hypervisor = self._find_hypervisor(name)
+        return name if hypervisor is None else _service_of(hypervisor)
 
     def _find_hypervisor(self, name: str) -> Any:
         """Return the hypervisor with a name, None if there is none."""
         with _translated(), _MayBeGone():
-            found = self.nova.hypervisors(
+            hypervisors = self.nova.hypervisors(
                 details=True,
                 hypervisor_hostname_pattern=name,
                 microversion=HYPERVISOR_VERSION,
             )
-            return next((each for each in found if each.name == name), None)
+            return next((each for each in hypervisors if each.name == name), None)
         return None
 
 
@@ -232,7 +232,7 @@ def from_config(config: cfg.ConfigOpts, placement: Client) -> NovaCompute:
         if auth is None:
             raise Misconfigured(f"[{GROUP}] auth_type is not set")
         session = loading.load_session_from_conf_options(config, GROUP, auth=auth)
-        known = connection.Connection(
+        cloud = connection.Connection(
             session=session,
             compute_endpoint_override=config[GROUP].endpoint_override,
             region_name=config[GROUP].region_name,
@@ -240,7 +240,7 @@ def from_config(config: cfg.ConfigOpts, placement: Client) -> NovaCompute:
     except (cfg.Error, TypeError, ValueError) as exc:
         raise Misconfigured(f"[{GROUP}] {exc}") from exc
     return NovaCompute(
-        known.compute,
+        cloud.compute,
         placement,
         config.free_pool.name,
         config.reservations.use_allocation_ratio,

@@ -88,12 +88,12 @@ class PlacementCompute:
 
         :param go_on: called before each host
         """
-        found: list[str] = []
+        servers: list[str] = []
         for host in hosts:
             go_on()
             child = provider.find_named(self.placement, host)
-            found += provider.list_consumers(self.placement, child, resource_class)
-        return found
+            servers += provider.list_consumers(self.placement, child, resource_class)
+        return servers
 
     def delete_server(self, server: str) -> None:
         """Delete a server by removing all its allocations."""
@@ -107,10 +107,10 @@ class PlacementCompute:
 
     def list_pool(self) -> set[str]:
         """Return the hosts in the pool of reservable hosts: names of their services."""
-        found = self.placement.list_providers(
+        providers = self.placement.list_providers(
             member_of=f"in:{self.pool}", version=provider.VERSION
         )
-        return {each.name for each in found}
+        return {each.name for each in providers}
 
     def leave_pool(self, host: str) -> None:
         """Remove a host from the pool of reservable hosts."""

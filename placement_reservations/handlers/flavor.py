@@ -20,5 +20,5 @@ def list_flavors(call: Call[None], connection: Connection) -> Reply:
 @reading
 def show_flavor(call: Call[None], connection: Connection) -> Reply:
     """Show a flavor."""
-    found = flavors.get(connection, call.path["flavor_id"], _project(call))
-    return Reply(found)
+    shown = flavors.get(connection, call.path["flavor_id"], _project(call))
+    return Reply(shown)

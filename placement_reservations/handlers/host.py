@@ -57,12 +57,12 @@ def delete_host(call: Call[None]) -> Reply:
 @reading
 def list_allocations(call: Call[None], connection: Connection) -> Reply:
     """List the promised slots of each host."""
-    found: dict[int, list[Slot]] = {
+    slots_by_host: dict[int, list[Slot]] = {
         host.id: [] for host in hosts.list_hosts(connection)
     }
     for slot in allocations.list_slots(connection, **call.query):
-        found[slot.host_id].append(slot)
-    return Reply(found)
+        slots_by_host[slot.host_id].append(slot)
+    return Reply(slots_by_host)
 
 
 @reading
@@ -81,8 +81,8 @@ def list_properties(call: Call[None], connection: Connection) -> Reply:
     private = call.query.get("all", False)
     if private and not call.may("reservation:hosts:properties:list_private"):
         raise errors.Forbidden("Only administrators may see private properties.")
-    found = hosts.list_properties(connection)
-    shown = [each for each in found if private or not each.private]
+    properties = hosts.list_properties(connection)
+    shown = [each for each in properties if private or not each.private]
     return Reply((shown, call.query.get("detail", False)))
 
 

@@ -48,11 +48,11 @@ def list_free(call: Call[None], connection: Connection) -> Reply:
     :raises BadRequest: a time is not valid, or all requested times are in the past
     """
     world = world_of(call)
-    asked: free.FreeQuery = call.query
-    window = _window(asked, world.clock.now())
-    room = opening.load(connection, world, [asked.wish], window, asked.duration)
-    found = opening.search(room, window, MOST_FREE)
-    return Reply(free.Answer(found, room.explain(window.start)))
+    query: free.FreeQuery = call.query
+    window = _window(query, world.clock.now())
+    room = opening.load(connection, world, [query.wish], window, query.duration)
+    result = opening.search(room, window, MOST_FREE)
+    return Reply(free.Answer(result, room.explain(window.start)))
 
 
 def _window(asked: free.FreeQuery, now: datetime.datetime) -> Interval:
@@ -85,8 +85,8 @@ def _order(call: Call[None], world: World) -> creation.Order:
     before_end = notice.by_default(world, interval)
     if call.body.get("before_end_date") is not None:
         text = call.body["before_end_date"]
-        wanted = moment.parse(text, now, "before_end_date")
-        before_end = notice.check(interval, wanted)
+        time = moment.parse(text, now, "before_end_date")
+        before_end = notice.check(interval, time)
     asking = call.asking
     return creation.Order(
         call.body["name"],
@@ -105,8 +105,8 @@ def update_lease(call: Call[None]) -> Reply:
     """
     lease: Lease = call.read(call.load)
     world = world_of(call)
-    wanted = wire.parse_update(call.body, world.clock.now())
-    change.update(world, lease.id, wanted)
+    update = wire.parse_update(call.body, world.clock.now())
+    change.update(world, lease.id, update)
     return _started(world, lease.id)
 
 

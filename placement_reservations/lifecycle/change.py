@@ -342,8 +342,8 @@ def _move_events(connection: sa.Connection, target: Target) -> None:
         events.put(connection, lease.id, state.EventType.START, target.interval.start)
     if target.interval.end != lease.interval.end:
         events.put(connection, lease.id, state.EventType.END, target.interval.end)
-    known = lease.event(state.EventType.BEFORE_END)
-    if target.before_end and (known is None or known.time != target.before_end):
+    event = lease.event(state.EventType.BEFORE_END)
+    if target.before_end and (event is None or event.time != target.before_end):
         events.put(connection, lease.id, state.EventType.BEFORE_END, target.before_end)
 
 

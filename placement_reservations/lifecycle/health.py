@@ -34,7 +34,7 @@ def watch(world: World, between: Callable[[], None] = lambda: None) -> int | Non
     :returns: how many servers use more than was promised; None if no host could be
         checked at all
     """
-    known = world.database.read(hosts.list_hosts)
+    all_hosts = world.database.read(hosts.list_hosts)
     promises = world.database.read(
         lambda connection: inspection.list_promises(connection, world)
     )
@@ -42,21 +42,21 @@ def watch(world: World, between: Callable[[], None] = lambda: None) -> int | Non
     seen: dict[int, Details] = {}
     overused = 0
     reasons: dict[str, str | None] = {}
-    for host in known:
+    for host in all_hosts:
         between()
         try:
             there = promises.get(host.name, ())
             for lease_id, more, reason in inspection.inspect(world, host.name, there):
                 overused += more
                 reasons[lease_id] = reason or reasons.get(lease_id)
-            found = world.compute.find_host(host.name)
+            details = world.compute.find_host(host.name)
         except execution.FAILURES as exc:
             LOG.warning("host %s cannot be checked: %s", host.name, exc)
             continue
-        seen[host.id] = found or dataclasses.replace(host.details, available=False)
+        seen[host.id] = details or dataclasses.replace(host.details, available=False)
     world.database.write(lambda connection: _put_right(connection, world, seen, pool))
     world.database.write(lambda connection: inspection.record(connection, reasons))
-    return overused if seen or not known else None
+    return overused if seen or not all_hosts else None
 
 
 def _look_at_pool(world: World) -> set[str] | None:
@@ -73,8 +73,8 @@ def _put_right(
     seen: Mapping[int, Details],
     pool: set[str] | None,
 ) -> None:
-    known = hosts.lock_hosts(connection)
-    for host in known:
+    locked = hosts.lock_hosts(connection)
+    for host in locked:
         details = seen.get(host.id)
         # An embedded database gives the id of a removed host to the next one.
         if details is None or details.name != host.name:
@@ -116,10 +116,10 @@ def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None
         for each in lease.reservations
         if each.status != state.ReservationStatus.DELETED
     }
-    known = hosts.list_hosts(connection)
+    all_hosts = hosts.list_hosts(connection)
     every = allocations.list_every(connection, world.rules.cleaning, now)
-    lacking = _displaced(world, known, every, concerned)
-    targets = [host for host in known if host.id in seen]
+    lacking = _displaced(world, all_hosts, every, concerned)
+    targets = [host for host in all_hosts if host.id in seen]
     moves = _Moves(connection, world, targets, every, lacking)
     for lease, reservation in concerned.values():
         lack = lacking.get(reservation.id)

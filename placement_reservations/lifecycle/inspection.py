@@ -112,8 +112,8 @@ def _fault(
         return "no_provider"
     if resource_class not in inventories:
         return "no_inventory"
-    wanted = provider.slots(total)
-    return None if inventories[resource_class] == wanted else "wrong_inventory"
+    promised = provider.slots(total)
+    return None if inventories[resource_class] == promised else "wrong_inventory"
 
 
 def _repair(world: World, promise: Promise, fault: str) -> None:
@@ -140,8 +140,8 @@ def _repair(world: World, promise: Promise, fault: str) -> None:
 def record(connection: sa.Connection, reasons: Mapping[str, str | None]) -> None:
     """Store whether more servers use leases than were promised."""
     owing = set(debts.list_subjects(connection))
-    known = leases.list_troubles(connection, state.LeaseStatus.ACTIVE)
+    troubles = leases.list_troubles(connection, state.LeaseStatus.ACTIVE)
     for lease_id, reason in sorted(reasons.items()):
-        if leases.subject(lease_id) in owing or known.get(lease_id) == reason:
+        if leases.subject(lease_id) in owing or troubles.get(lease_id) == reason:
             continue
         leases.set_trouble(connection, lease_id, reason, state.LeaseStatus.ACTIVE)

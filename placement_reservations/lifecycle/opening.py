@@ -174,18 +174,18 @@ def search(room: Room, window: Interval, most: int) -> Search:
 
     :param most: the number of openings after which the search ends
     """
-    found: list[Opening] = []
+    openings: list[Opening] = []
     begun: datetime.datetime | None = None
     until = window.start
     for span, is_free in spans(room, window):
         if is_free:
             begun = begun or span.first
         elif begun:
-            found.append(Opening(begun, until))
+            openings.append(Opening(begun, until))
             begun = None
-            if len(found) == most:
-                return Search(found, until)
+            if len(openings) == most:
+                return Search(openings, until)
         until = span.last
     if begun:
-        found.append(Opening(begun, until))
-    return Search(found, until)
+        openings.append(Opening(begun, until))
+    return Search(openings, until)

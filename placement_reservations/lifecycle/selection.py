@@ -34,9 +34,9 @@ def parse_requirement(connection: sa.Connection, text: str) -> requirement.Requi
 
     :raises BadRequest: it is malformed, or names a property that no host has
     """
-    known = {*hosts.COLUMNS, *hosts.list_capability_names(connection)}
+    properties = {*hosts.COLUMNS, *hosts.list_capability_names(connection)}
     try:
-        return requirement.parse(text, known)
+        return requirement.parse(text, properties)
     except requirement.Malformed as exc:
         raise errors.BadRequest(str(exc)) from exc
 

@@ -86,11 +86,11 @@ def _pay(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
 def _find(connection: sa.Connection, debt: Debt) -> Reservation | None:
     """Return the reservation of a debt, unless it is over."""
     lease = leases.find(connection, leases.id_of(debt.subject))
-    found = (each for each in (lease.reservations if lease else ()))
+    reservations = (each for each in (lease.reservations if lease else ()))
     return next(
         (
             each
-            for each in found
+            for each in reservations
             if each.id == debt.reservation_id
             and each.status != state.ReservationStatus.DELETED
         ),

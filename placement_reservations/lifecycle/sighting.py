@@ -97,7 +97,7 @@ def _apply(connection: sa.Connection, seen: Mapping[int, Seen]) -> list[Host]:
 
     Only the watch makes a host reservable again.
     """
-    known = []
+    locked = []
     for host in hosts.lock_hosts(connection):
         name, found = seen.get(host.id, ("", None))
         # An embedded database gives the id of a removed host to the next one.
@@ -107,5 +107,5 @@ def _apply(connection: sa.Connection, seen: Mapping[int, Seen]) -> list[Host]:
             if details != host.details:
                 hosts.update(connection, host.id, details)
             host = dataclasses.replace(host, details=details)
-        known.append(host)
-    return known
+        locked.append(host)
+    return locked

@@ -60,8 +60,8 @@ def take(
 def find(connection: sa.Connection, subject: str) -> Claim | None:
     """Return the claim on a subject, if there is one."""
     table = models.Claim
-    found = _load(connection, sa.select(table).where(table.subject == subject))
-    return found[0] if found else None
+    claims = _load(connection, sa.select(table).where(table.subject == subject))
+    return claims[0] if claims else None
 
 
 def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Claim]:

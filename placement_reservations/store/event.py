@@ -82,8 +82,8 @@ def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
     )
     first: dict[str, Event] = {}
     for event in _load(connection, query):
-        known = first.setdefault(event.lease_id, event)
-        if IN_A_LEASE.index(event.event_type) < IN_A_LEASE.index(known.event_type):
+        earliest = first.setdefault(event.lease_id, event)
+        if IN_A_LEASE.index(event.event_type) < IN_A_LEASE.index(earliest.event_type):
             first[event.lease_id] = event
     return sorted(
         first.values(),

@@ -163,10 +163,10 @@ def get_by_name(connection: sa.Connection, name: str) -> Host:
 
     :raises NotFound: it has been removed meanwhile
     """
-    found = find_by_name(connection, name)
-    if found is None:
+    host = find_by_name(connection, name)
+    if host is None:
         raise errors.NotFound(f"Host '{name}' not found!")
-    return found
+    return host
 
 
 def subject(name: str) -> str:
@@ -206,13 +206,13 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
 def _capabilities(
     connection: sa.Connection, host_ids: sa.Select[int]
 ) -> dict[int, dict[str, str]]:
-    found: dict[int, dict[str, str]] = {}
+    capabilities: dict[int, dict[str, str]] = {}
     table = models.ExtraCapability
     query = sa.select(table.computehost_id, table.name, table.value)
     query = query.where(table.computehost_id.in_(host_ids)).order_by(table.name)
     for host_id, name, value in connection.execute(query):
-        found.setdefault(host_id, {})[name] = value
-    return found
+        capabilities.setdefault(host_id, {})[name] = value
+    return capabilities
 
 
 def insert(
@@ -342,7 +342,7 @@ def get_property(connection: sa.Connection, name: str) -> Property:
 
     :raises NotFound: no host has it
     """
-    for found in list_properties(connection):
-        if found.name == name:
-            return found
+    for capability in list_properties(connection):
+        if capability.name == name:
+            return capability
     raise errors.NotFound(f"Object with {{'resource_property': '{name}'}} not found")

@@ -100,8 +100,8 @@ class Lease:
 
     def event(self, event_type: state.EventType) -> Event | None:
         """Return its event of a type, if it has one."""
-        found = (event for event in self.events if event.event_type == event_type)
-        return next(found, None)
+        events = (event for event in self.events if event.event_type == event_type)
+        return next(events, None)
 
 
 def resource_class_of(reservation_id: str) -> str:
@@ -155,10 +155,10 @@ def get(connection: sa.Connection, lease_id: str) -> Lease:
 
     :raises NotFound: there is no such lease
     """
-    found = find(connection, lease_id)
-    if found is None:
+    lease = find(connection, lease_id)
+    if lease is None:
         raise errors.NotFound(f"Object with {{'lease_id': '{lease_id}'}} not found")
-    return found
+    return lease
 
 
 def find(connection: sa.Connection, lease_id: str) -> Lease | None:
@@ -187,10 +187,10 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Lease]:
 
 
 def _by_lease(parts: Iterable[Any]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    parts_by_lease: dict[str, list[Any]] = {}
     for part in parts:
-        found.setdefault(part.lease_id, []).append(part)
-    return found
+        parts_by_lease.setdefault(part.lease_id, []).append(part)
+    return parts_by_lease
 
 
 def _reservations(

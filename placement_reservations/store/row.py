@@ -40,5 +40,5 @@ def insert(
 ) -> None:
     """Store values in a new row; an unknown time is now."""
     row = columns(model, *values, **others)
-    known = {name: value for name, value in row.items() if value is not None}
-    connection.execute(sa.insert(model).values(known))
+    values_by_column = {name: value for name, value in row.items() if value is not None}
+    connection.execute(sa.insert(model).values(values_by_column))
