@@ -1,25 +1,28 @@
 """Where changes are delivered: standard output, or a webhook."""
 
+import contextlib
 import email.utils
 import functools
 import http.client
 import json
 import re
+import socket
 import sys
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 
 from placement_clients.feed import signature
 from placement_clients.record import Json
 
 EVENT = "application/cloudevents+json"
 EVENT_TYPE = "org.openstack.placement."
-# The timeout for a connection, and for the beginning of an answer.
+# The longest time for a connection and the head of an answer, together.
 SECONDS = 30.0
 # Statuses below 500 after which another attempt may succeed.
 PASSING = (
@@ -73,7 +76,51 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Follow none."""
 
 
-_OPENER = urllib.request.build_opener(_NoRedirects)
+class _Listed:
+    """A connection that adds its socket to a list."""
+
+    sockets: list[socket.socket]
+    sock: socket.socket
+
+    def connect(self) -> None:
+        """Connect."""
+        super().connect()  # type: ignore[misc]
+        self.sockets.append(self.sock)
+
+
+@contextlib.contextmanager
+def _opener(seconds: float) -> Iterator[urllib.request.OpenerDirector]:
+    """Open connections that are shut down after some seconds.
+
+    A timeout of a socket is for each of its reads: a byte now and then passes it.
+    """
+    sockets: list[socket.socket] = []
+
+    def connection(base: type) -> Any:
+        return type("Connection", (_Listed, base), {"sockets": sockets})
+
+    class Plain(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(connection(http.client.HTTPConnection), req)
+
+    class Secure(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(connection(http.client.HTTPSConnection), req)
+
+    timer = threading.Timer(seconds, _shut_down, [sockets])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield urllib.request.build_opener(_NoRedirects, Plain, Secure)
+    finally:
+        timer.cancel()
+
+
+def _shut_down(sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        with contextlib.suppress(OSError):
+            # That of an SSL socket would have it decode what is read from then on.
+            socket.socket.shutdown(each, socket.SHUT_RDWR)
 
 
 class Webhook:
@@ -112,8 +159,9 @@ class Webhook:
             self._url, body, self._headers(change["id"], body), method="POST"
         )
         try:
-            # The status alone confirms the delivery.
-            _OPENER.open(request, timeout=self._seconds).close()
+            with _opener(self._seconds) as opener:
+                # The status alone confirms the delivery.
+                opener.open(request, timeout=self._seconds).close()
         except urllib.error.HTTPError as exc:
             with exc:
                 raise self._failure(exc) from exc

@@ -554,6 +554,7 @@ OK, HUGE = b"HTTP/1.1 200 OK\r\n", b"content-length: 1000000000000\r\n\r\n"
         (OK + HUGE, b"x" * 65536, 0),
         (OK + b"\r\n", b"x" * 65536, 0),
         (OK + HUGE, b"x", 0.1),
+        (OK + b"x-header: ", b"x", 0.1),
         (OK + b"transfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n", 0.1),
     ],
 )
@@ -566,9 +567,10 @@ def test_an_answer_without_end_is_a_delivery(
     assert time.monotonic() - began < 5
 
 
-def test_an_answer_that_does_not_begin_in_time_is_none() -> None:
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 100 OK\r\nx: "])
+def test_an_answer_that_does_not_begin_in_time_is_none(head: bytes) -> None:
     with (
-        answering(b"", b"x", pause=1) as url,
+        answering(head, b"x", pause=0.1) as url,
         pytest.raises(Away, match="does not answer"),
     ):
         target.Webhook(url, lambda: "here", seconds=0.5).deliver(A_CHANGE)
