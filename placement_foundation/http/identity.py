@@ -1,10 +1,11 @@
 """Validation of tokens by the identity service, with a limit on waiting for it."""
 
+import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
 import webob.exc
-from keystoneauth1 import exceptions
+from keystoneauth1 import exceptions, loading
 from keystonemiddleware import auth_token
 from oslo_config import cfg
 from oslo_log import log
@@ -74,7 +75,42 @@ def _unavailable(detail: str = BUSY) -> webob.exc.HTTPServiceUnavailable:
 def authenticated(
     application: "WSGIApplication", config: cfg.ConfigOpts
 ) -> "WSGIApplication":
-    """Return an application that gets the caller of each request from a token."""
+    """Return an application that gets the caller of each request from a token.
+
+    :raises ValueError: the options need a package that is not installed, or lack one
+        that the identity service requires
+    """
     option.register_keystone(config)
+    _require_packages(config.keystone_authtoken)
     validation: WSGIApplication = _Validation(application, config)
+    _require_password(config)
     return validation
+
+
+# keystonemiddleware imports these for the first request, and would fail each one.
+def _require_packages(settings: Any) -> None:
+    if not settings.memcached_servers:
+        return
+    is_binary = settings.memcache_sasl_enabled or settings.memcache_tls_enabled
+    required = {"bmemcached": "python-binary-memcached"} if is_binary else {}
+    required = required or {"memcache": "python-memcached"}
+    if str(settings.memcache_security_strategy).upper() == "ENCRYPT":
+        required["cryptography"] = "cryptography"
+    for module, package in required.items():
+        try:
+            importlib.import_module(module)
+        except ImportError as exc:
+            raise ValueError(
+                "The options memcache* of [keystone_authtoken] need a package that is "
+                f"not installed: pip install {package}"
+            ) from exc
+
+
+def _require_password(config: cfg.ConfigOpts) -> None:
+    group = config.keystone_authtoken.auth_section or "keystone_authtoken"
+    kind = config[group].auth_type
+    if not kind:
+        return
+    options = {each.dest for each in loading.get_plugin_loader(kind).get_options()}
+    if "password" in options and not config[group].password:
+        raise ValueError(f"auth_type = {kind} in [{group}] needs a password")

@@ -120,6 +120,28 @@ def test_a_memcached_that_does_not_answer_is_no_obstacle(
     assert done.stdout == "200 OK\n", done.stderr
 
 
+@pytest.mark.parametrize(
+    ("further", "package"),
+    [
+        ("memcache_sasl_enabled = true", "python-binary-memcached"),
+        ("memcache_tls_enabled = true", "python-binary-memcached"),
+        ("memcache_security_strategy = ENCRYPT", "cryptography"),
+    ],
+)
+def test_a_package_that_is_missing_for_memcached_is_named_at_the_start(
+    build: Build, monkeypatch: pytest.MonkeyPatch, further: str, package: str
+) -> None:
+    for module in ("bmemcached", "cryptography"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValueError, match=f"pip install {package}$"):
+        build(further=f"memcached_servers = 127.0.0.1:1\n{further}")
+
+
+def test_without_a_password_it_does_not_start(build: Build) -> None:
+    with pytest.raises(ValueError, match="needs a password"):
+        build(password="")
+
+
 @pytest.mark.parametrize("path", ["/", ""])
 def test_the_root_document_needs_no_token(call: Send, path: str) -> None:
     response = call(path)

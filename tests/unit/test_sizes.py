@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
     "placement": 19_679,
-    "placement_foundation": 4_161,
+    "placement_foundation": 4_188,
     "placement_clients": 5_319,
     "placement_nodes": 2_581,
     "placement_reservations": 5_916,
 }
-LINES_OF_TESTS = 57805
+LINES_OF_TESTS = 57827
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450
