@@ -1,11 +1,13 @@
 """Documents of YAML 1.2, and so of JSON, as nodes with their lines: ruamel.yaml."""
 
 import io
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import Node
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import SafeRepresenter
 
@@ -13,6 +15,8 @@ from placement_clients.apply.fault import Fault, Place
 
 CORE = "tag:yaml.org,2002:"
 TOO_DEEP = "nested too deeply"
+# How many more values may be read than the file has, since aliases repeat them.
+MOST_ALIASED = 200_000
 # The tags of words in ruamel.yaml: plain ones may be a date, `=` or `<<`.
 WORDS = (f"{CORE}str", f"{CORE}timestamp", f"{CORE}value", f"{CORE}merge")
 BOOLS = ("yes", "no", "on", "off", "y", "n")
@@ -30,10 +34,12 @@ KINDS = {
 def compose(text: str, file: str) -> list[Node]:
     """Return the documents of a file, as nodes with their lines.
 
-    :raises Fault: it is not YAML
+    :raises Fault: it is not YAML, or aliases stand for too many values
     """
     try:
-        return list(YAML(typ="safe", pure=True).compose_all(text))
+        documents = list(YAML(typ="safe", pure=True).compose_all(text))
+        _check_aliases(documents, file)
+        return documents
     except ReaderError as exc:
         place = Place(file, text.count("\n", 0, exc.position) + 1)
         raise Fault(place, f"not YAML: the character {exc.character:#x}") from exc
@@ -48,6 +54,30 @@ def compose(text: str, file: str) -> list[Node]:
         raise Fault(Place(file, 1), TOO_DEEP) from exc
     except (YAMLError, ValueError) as exc:
         raise Fault(Place(file, 1), f"not YAML: {exc}") from exc
+
+
+def _check_aliases(documents: Iterable[Node], file: str) -> None:
+    sizes: dict[int, int] = {}
+    total = 0
+    for document in documents:
+        total += _size(document, sizes)
+        if total - len(sizes) > MOST_ALIASED:
+            reason = f"aliases stand for more than {MOST_ALIASED} values"
+            raise Fault(Place(file, line_of(document)), reason)
+
+
+def _size(node: Node, sizes: dict[int, int]) -> int:
+    """Return how many values a node stands for, by looking at each node once.
+
+    One that contains itself counts once; to the reader it is nested too deeply.
+    """
+    if id(node) not in sizes:
+        sizes[id(node)] = 1
+        parts = node.value if isinstance(node, CollectionNode) else ()
+        if isinstance(node, MappingNode):
+            parts = itertools.chain.from_iterable(parts)
+        sizes[id(node)] += sum(_size(part, sizes) for part in parts)
+    return sizes[id(node)]
 
 
 def line_of(node: Node) -> int:

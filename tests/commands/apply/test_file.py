@@ -3,6 +3,7 @@
 
 import random
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -367,6 +368,23 @@ def test_names_of_all_files_are_joined() -> None:
         )
     with pytest.raises(Fault, match="an id has 1 to 255 characters"):
         load("projects: {web: ''}")
+
+
+@pytest.mark.parametrize("levels", [6, 8, 40])
+@pytest.mark.parametrize("separator", ["\n", "\n---\n"])
+def test_laughs_are_counted_without_laughing(levels: int, separator: str) -> None:
+    lines = ["- &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
+    text = "\n".join(lines)
+    began = time.monotonic()
+    with pytest.raises(Fault, match="aliases stand for more than 200000 values"):
+        load(f"[]{separator}{text}" if separator != "\n" else text)
+    assert time.monotonic() - began < 2
+
+
+def test_many_values_without_aliases_are_read() -> None:
+    text = "".join(f"- {{name: h{n}, traits: [A, B, C]}}\n" for n in range(40_000))
+    assert len(yaml12.compose(text, "fleet.yaml")[0].value) == 40_000
 
 
 def test_aliases_are_values() -> None:
