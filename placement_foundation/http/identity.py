@@ -1,5 +1,6 @@
 """Validation of tokens by the identity service, with a limit on waiting for it."""
 
+import contextlib
 import importlib
 import time
 from typing import TYPE_CHECKING, Any
@@ -47,10 +48,10 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
         :raises HTTPServiceUnavailable: the identity service does not answer
         """
         now = time.monotonic()
-        if self._remembered.get(hash(token), now) > now:
-            return super().fetch_token(token, **options)
+        is_cached = self._remembered.get(hash(token), now) > now
         try:
-            with self._limit.turn(BUSY):
+            # The cache may have lost it meanwhile.
+            with contextlib.nullcontext() if is_cached else self._limit.turn(BUSY):
                 data = super().fetch_token(token, **options)
         except (errors.Busy, exceptions.ConnectTimeout) as exc:
             # The library does not count these errors as a missing identity service.
@@ -59,9 +60,10 @@ class _Validation(auth_token.AuthProtocol):  # type: ignore[misc]
         except exceptions.AuthPluginException as exc:
             LOG.error("set the options of [keystone_authtoken]: %s", exc)
             raise _unavailable(UNKNOWN) from exc
-        if len(self._remembered) >= MOST_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[hash(token)] = now + self._lasts
+        if not is_cached:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[hash(token)] = now + self._lasts
         return data
 
 

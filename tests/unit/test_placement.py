@@ -334,3 +334,32 @@ def test_five_hundred_hosts_are_considered_unless_it_is_said() -> None:
 
     assert considered() == 500
     assert considered(consider=7) == 7
+
+
+@pytest.mark.parametrize("attempt", range(12))
+def test_overlapping_racks_are_filled_as_far_as_they_can_be(attempt: int) -> None:
+    cloud = [
+        host("a", 8, aggregates=("A", "B")),
+        host("b", 8, aggregates=("A",)),
+        host("c", 8, aggregates=("B",)),
+    ]
+    for most, expected in ((1, 2), (3, 6)):
+        chosen = choose(cloud, 7, spread=Spread(Domains(("A", "B")), most))
+        assert len(chosen.choices) == expected
+        assert chosen.exact
+        # What is wanted is found, although another order would be refused.
+        enough = choose(cloud, expected, spread=Spread(Domains(("A", "B")), most))
+        assert len(enough.choices) == expected
+
+
+def test_overlapping_racks_that_have_consumers_already() -> None:
+    cloud = [
+        host("a", 8, aggregates=("A", "B")),
+        host("b", 1, aggregates=("A",)),
+        host("c", 8, used=7, aggregates=("B",)),
+    ]
+    spread = Spread(Domains(("A", "B")), 2, ("other",))
+    present = Present({}, {"other": ["b"]})
+    for _ in range(12):
+        chosen = choose(cloud, 3, spread=spread, present=present)
+        assert (len(chosen.choices), chosen.exact) == (2, True)

@@ -619,3 +619,19 @@ def test_what_was_done_before_an_error_is_shown(
     assert printed[0].endswith("Hosts: 2 created.\n")
     told = {each["name"]: each["result"] for each in json.loads(printed[1])["trees"]}
     assert told == {"h1": "unchanged", "h2": "unchanged"}
+
+
+def test_what_was_in_use_when_it_was_shown_stays(
+    desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "[{name: a, inventories: {VCPU: 8}}, {name: b}]"
+    desk.declare(text, "--yes")
+    consumer, host = new_uuid(), fleet(client)["a"]["uuid"]
+    assert client.claim(consumer, {host: {"VCPU": 1}}).status == 204
+    path = f"/allocations/{consumer}"
+    change_between(desk, monkeypatch, lambda: client.call("DELETE", path))
+    status, out, _ = desk.declare("[{name: b}, {name: c}]", "--prune")
+    assert status == cli.SOMETHING
+    assert "! a: It differs from the plan that was shown: plan it again." in out
+    assert out.endswith("Hosts: 1 created, 1 changed meanwhile, 1 unchanged.\n")
+    assert fleet(client).keys() == {"a", "b", "c"}

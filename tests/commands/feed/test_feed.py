@@ -628,3 +628,11 @@ def test_a_wrong_secret_is_said(
     call = ["--url", "http://127.0.0.1:9", "--webhook", "http://127.0.0.1:9"]
     assert cli.main([*call, "--secret-file", str(path)]) == 2
     assert "the secret is not base64" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 503])
+def test_what_may_pass_is_no_refusal(receiver: Receiver, status: int) -> None:
+    receiver.answers = [(status, {})]
+    with pytest.raises(Away):
+        webhook(receiver).deliver(A_CHANGE)
+    assert receiver.answers == []
