@@ -114,12 +114,6 @@ class Forest:
         members = tree.members if tree else ()
         return next((each for each in members if each.uuid == uuid), None)
 
-    def provider_named(self, name: str) -> Provider | None:
-        """Return a provider, by its name."""
-        tree = self.tree_named(name)
-        members = tree.members if tree else ()
-        return next((each for each in members if each.name == name), None)
-
     def replace(
         self,
         vocabulary: Vocabulary,

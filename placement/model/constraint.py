@@ -479,11 +479,6 @@ class Amount(Constraint):
     def trees_in(self, index: TreeIndex) -> int:
         return index.with_room(str(self.resource_class), self.amount)
 
-    @property
-    def said(self) -> str:
-        """The amount and its class."""
-        return f"{self.value} {self.resource_class}"
-
 
 class _PartOfAmount(Constraint):
     """A condition of an amount on an existing inventory of its class."""

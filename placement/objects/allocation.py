@@ -12,11 +12,11 @@ from placement.model.allocation import (
 )
 from placement.model.consumer import Consumer
 from placement.objects import (
+    clock,
     exact_match,
     generation,
     resource_provider,
 )
-from placement_foundation.clock import utc_now
 from placement_foundation.database import storage
 
 _of_provider = models.ResourceProvider.id == models.Allocation.resource_provider_id
@@ -121,9 +121,9 @@ def _allocations_of(rows: Sequence[Any]) -> Allocations:
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
     for *key, class_name, used, _ in rows:
         amounts.setdefault(tuple(key), {})[class_name] = used
-    times = [row.created_at for row in rows if row.created_at]
     allocations = [
         Allocation(Consumer(*consumer), provider_uuid, generation, each)
         for (*consumer, provider_uuid, generation), each in amounts.items()
     ]
-    return Allocations(allocations, modified=max(times, default=utc_now()))
+    modified = clock.newest(row.created_at for row in rows)
+    return Allocations(allocations, modified)

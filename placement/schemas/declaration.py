@@ -46,15 +46,17 @@ INVENTORY = {
 }
 AGGREGATE = {"type": "string", "minLength": 1, "maxLength": 255}
 PROJECT = {"type": "string", "minLength": 1, "maxLength": 255}
+
+
+def _keyed(names: Json, values: Json) -> dict[str, Json]:
+    return {"type": "object", "propertyNames": names, "additionalProperties": values}
+
+
 PART: dict[str, Json] = some_of(
     "name",
     name={"type": "string", "minLength": 1, "maxLength": 200},
     uuid=UUID,
-    inventories={
-        "type": "object",
-        "propertyNames": CLASS_NAME,
-        "additionalProperties": INVENTORY,
-    },
+    inventories=_keyed(CLASS_NAME, INVENTORY),
     traits=listed(TRAIT),
     aggregates=listed(AGGREGATE),
     children=listed({"type": "object"}),
@@ -80,16 +82,8 @@ BODY = Schema(
         complete={"type": "boolean"},
         planned=listed(TEXT),
         trees=listed({"type": "object"}),
-        aggregates={
-            "type": "object",
-            "propertyNames": AGGREGATE,
-            "additionalProperties": UUID,
-        },
-        projects={
-            "type": "object",
-            "propertyNames": PROJECT,
-            "additionalProperties": PROJECT,
-        },
+        aggregates=_keyed(AGGREGATE, UUID),
+        projects=_keyed(PROJECT, PROJECT),
         traits=listed(TRAIT),
         resource_classes=listed(CLASS_NAME),
     )

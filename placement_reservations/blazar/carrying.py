@@ -19,7 +19,7 @@ from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from placement_reservations.store import row as store_row
 from placement_reservations.store.debt import Debt
-from placement_reservations.store.host import Details, Host
+from placement_reservations.store.host import Host
 from placement_reservations.store.lease import Event, Lease, Reservation, Wish
 
 # The reason of a lease that was degraded in Blazar, until the hosts are checked.
@@ -143,15 +143,8 @@ def _number_slots(
 
 
 def _host(source: Source, row: Row, number: int) -> Host:
-    details = store_row.load(
-        Details,
-        row,
-        name=row["hypervisor_hostname"],
-        size=Size(row["vcpus"], row["memory_mb"], row["local_gb"]),
-        available=row["reservable"],
-        service_name=row["service_name"] or "",
-        limits=NO_LIMITS,
-    )
+    service_name = row["service_name"] or ""
+    details = hosts.load_details(row, service_name=service_name, limits=NO_LIMITS)
     capabilities = {
         each["name"]: each["value"]
         for each in source.capabilities

@@ -180,6 +180,21 @@ def names_by_id(connection: sa.Connection) -> dict[int, str]:
     return {row.id: row.hypervisor_hostname for row in connection.execute(query)}
 
 
+def load_details(each: row.Row, **others: Any) -> Details:
+    """Return the details of a host from its row, here or in Blazar's database.
+
+    :param others: the fields that the two store differently
+    """
+    return row.load(
+        Details,
+        each,
+        name=each["hypervisor_hostname"],
+        size=Size(each["vcpus"], each["memory_mb"], each["local_gb"]),
+        available=each["reservable"],
+        **others,
+    )
+
+
 def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
     rows = connection.execute(query.order_by(models.ComputeHost.id)).mappings().all()
     # Not the ids themselves: a statement takes a limited number of parameters.
@@ -189,14 +204,7 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
         row.load(
             Host,
             each,
-            details=row.load(
-                Details,
-                each,
-                name=each["hypervisor_hostname"],
-                size=Size(each["vcpus"], each["memory_mb"], each["local_gb"]),
-                available=each["reservable"],
-                limits=_limits(each["limits"]),
-            ),
+            details=load_details(each, limits=_limits(each["limits"])),
             capabilities=capabilities.get(each["id"], {}),
         )
         for each in rows

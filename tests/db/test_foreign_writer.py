@@ -22,7 +22,7 @@ from placement.forest import cache
 from placement_foundation.database import storage
 from placement_foundation.observing import telemetry
 from tests import backends, settings, threads
-from tests.client import Client
+from tests.client import Client, new_uuid
 from tests.db.test_kept_forest import HOSTS, UNCHANGED, fill, free_hosts
 from tests.instances import NOTICED_AFTER, Backup, Instance, Instances, ask
 from tests.property.cloud import Writer
@@ -359,3 +359,24 @@ def test_each_process_compares_in_the_background(
             see_another_change()
     finally:
         database.engine.dispose()
+
+
+def test_usages_follow_a_consumer_that_is_given_to_another_project(
+    instances: Instances,
+) -> None:
+    one = instances.start()
+    moving, other = new_uuid(), new_uuid()
+    provider = one.client.make_provider(VCPU=20)
+    for consumer, project in ((moving, "p"), (other, "q")):
+        answer = one.client.claim(consumer, {provider: {"VCPU": 2}}, project=project)
+        assert answer.status == 204
+    before = one.client.get("/usages?project_id=q")["usages"]
+    assert before["INSTANCE"] == {"consumer_count": 1, "VCPU": 2}
+    projects = sa.select(Consumer.project_id).where(Consumer.uuid == other)
+    with one.database.engine.begin() as connection:
+        values = {"project_id": connection.scalar(projects)}
+        moved = sa.update(Consumer).where(Consumer.uuid == moving).values(values)
+        connection.execute(moved)
+    after = one.client.get("/usages?project_id=q")["usages"]
+    assert after["INSTANCE"] == {"consumer_count": 2, "VCPU": 4}
+    assert one.client.get("/usages?project_id=p")["usages"] == {}

@@ -1,6 +1,7 @@
 """The description of the API is complete, and contains nothing else."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,3 +159,9 @@ def test_the_command_refuses_other_microversions(
 ) -> None:
     assert manage.main(["openapi", "--microversion", "1.40"]) == 1
     assert "'1.40' is not a microversion" in capsys.readouterr().err
+
+
+def test_the_page_has_the_number_of_paths() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "openapi.rst").read_text()
+    paths = openapi.describe(Version(1, 10))["paths"]
+    assert f"Microversion 1.10: allocation candidates.\n    {len(paths)}\n" in page

@@ -40,6 +40,14 @@ class Keeper:
         with self._lock:
             self.missed += 1
 
+    def catch_up(self, missed: int) -> None:
+        """Forget changes without an entry: a gap that covers them was committed.
+
+        :param missed: the count of them before the gap was stored
+        """
+        with self._lock:
+            self.recorded = max(self.recorded, missed)
+
     @contextlib.contextmanager
     def waiting_place(self) -> Iterator[bool]:
         """Take a place among the waiting readers; yield whether one was free."""

@@ -68,6 +68,10 @@ def _list_rows(tx: Transaction, keeper: Keeper) -> list[dict[str, Any]]:
         # If the commit fails, there is a gap too many, which does no harm.
         keeper.miss()
         return []
+    if keeper.has_missed:
+        # Entries after a gap come after it, however soon the process ends.
+        changed = [_GAP, *(each for each in changed if each != _GAP)]
+        tx.after_commit.append(functools.partial(keeper.catch_up, keeper.missed))
     counts = collections.Counter(each.type for each in changed)
     tx.after_commit.append(functools.partial(_count, counts))
     return _rows(tx, [_render(each, tx.generations) for each in changed])

@@ -57,14 +57,12 @@ def record_gap(keeper: Keeper, monotonic: Callable[[], float] = time.monotonic) 
     :param monotonic: returns the time, in seconds
     :raises Exception: the database is in trouble
     """
-    missed = keeper.missed
     if (
         keeper.has_missed
         and monotonic() >= keeper.next_gap
         and keeper.database.read(filing.is_usable)
     ):
         Ledger(keeper.database, keeper, Origin(NOTICED)).write(recording.note_gap)
-        keeper.recorded = missed
         keeper.next_gap = monotonic() + EVERY
 
 

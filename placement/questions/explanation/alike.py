@@ -17,10 +17,9 @@ Sight: TypeAlias = Hashable
 class Kind:
     """Trees that serve the same parts of a request, however it is relaxed.
 
-    ``number`` counts the kinds; ``trees`` are in the order of the snapshot.
+    ``trees`` are in the order of the snapshot.
     """
 
-    number: int
     trees: list[Tree]
 
     @property
@@ -47,7 +46,7 @@ def kinds_of(
         sight = eye.look_at(tree)
         kind = kinds.get(sight)
         if kind is None:
-            kind = kinds[sight] = Kind(len(kinds), [])
+            kind = kinds[sight] = Kind([])
         kind.trees.append(tree)
     return list(kinds.values())
 

@@ -93,7 +93,9 @@ def _carry_over(connection: sa.Connection) -> None:
     expired = sa.select(sa.text("expired FROM journal_state")).scalar_subquery()
     connection.execute(sa.delete(packed).where(packed.c.position <= expired))
     oldest = sa.select(packed).order_by(packed.c.position).limit(BATCH)
-    while rows := connection.execute(oldest).all():
+    last = -1
+    # PostgreSQL would pass all rows that this transaction has removed.
+    while rows := connection.execute(oldest.where(packed.c.position > last)).all():
         texts = {row.position: _unpack(row.entry) for row in rows}
         connection.execute(
             sa.insert(entries),
