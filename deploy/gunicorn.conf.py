@@ -6,12 +6,19 @@ a client that sends or reads slowly keeps a thread.
 
 import multiprocessing
 import os
+import sys
 
 from placement_foundation.serving.web_server import (  # noqa: F401
     child_exit,
+    explain_failure,
     post_worker_init,
     when_ready,
 )
+
+# The application is loaded in this process: wrong options are one line, no traceback.
+sys.excepthook = explain_failure
+# Names that are no settings of gunicorn.
+del sys, explain_failure
 
 wsgi_app = "placement.wsgi.api:application"
 bind = ["0.0.0.0:8778"]

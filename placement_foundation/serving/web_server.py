@@ -3,6 +3,8 @@
 Slow clients are the business of the proxy in front. See docs/decisions/web-server.rst.
 """
 
+import sys
+from types import TracebackType
 from typing import Any
 
 from gunicorn.app import base
@@ -10,7 +12,17 @@ from gunicorn.app import base
 from placement_foundation import ending
 from placement_foundation.http import thread_limit
 from placement_foundation.observing import metrics
-from placement_foundation.serving import interpreter, side
+from placement_foundation.serving import command, interpreter, side
+
+
+def explain_failure(
+    kind: type[BaseException], exc: BaseException, traceback: TracebackType | None
+) -> None:
+    """Print why gunicorn does not start, in one line if an operator can mend it."""
+    if isinstance(exc, command.TROUBLE):
+        command.complain("gunicorn", exc)
+    else:
+        sys.__excepthook__(kind, exc, traceback)
 
 
 def when_ready(server: Any) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests import programs
 
+ROOT = Path(__file__).parents[2]
 # As mod_wsgi and uWSGI load a file: under a name of their own.
 BY_PATH = "runpy.run_path({script!r}, run_name='_mod_wsgi_1')['application']"
 WAYS = {
@@ -35,3 +36,22 @@ def test_a_server_loads_it(way: str, tmp_path: Path) -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.embedded
+def test_gunicorn_says_in_one_line_what_the_sample_lacks(tmp_path: Path) -> None:
+    sample = (ROOT / "etc" / "placement.conf.sample").read_text()
+    (tmp_path / "placement.conf").write_text(sample)
+    settings = str(ROOT / "deploy" / "gunicorn.conf.py")
+    command = [sys.executable, "-m", "gunicorn", "--config", settings]
+    environment = programs.environment(tmp_path)
+    environment["OS_PLACEMENT_CONFIG_DIR"] = str(tmp_path)
+    done = subprocess.run(
+        [*command, "--bind", "127.0.0.1:0"],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "option connection in group [placement_database]" in done.stderr

@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
     "placement": 19_666,
-    "placement_foundation": 4_189,
+    "placement_foundation": 4_198,
     "placement_clients": 5_340,
     "placement_nodes": 2_581,
     "placement_reservations": 5_911,
 }
-LINES_OF_TESTS = 57929
+LINES_OF_TESTS = 57992
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450
