@@ -5,13 +5,16 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from placement_foundation.observing import telemetry
+from placement_foundation.observing.telemetry import Measure
+from placement_nodes import measure
 from placement_nodes.cmd import nodes as command
 from placement_nodes.cmd import nodes as nodes_command
 from placement_nodes.cmd import nodes_sync
@@ -300,3 +303,22 @@ def test_a_long_pass_does_not_mean_that_the_nodes_cannot_be_read() -> None:
     report.skipped()
     now += 241
     assert not report.reads_nodes()
+
+
+def test_removals_that_wait_are_measured() -> None:
+    class Counts(telemetry.Observer):
+        held = -1.0
+
+        def record(
+            self, measured: Measure, amount: float, labels: Mapping[str, str]
+        ) -> None:
+            if measured is measure.REMOVALS_HELD:
+                self.held = amount
+
+    counts = Counts()
+    telemetry.add(counts)
+    try:
+        Report(60).made(Tally(failed={"a", "b"}, held={"a", "b"}))
+    finally:
+        telemetry.remove(counts)
+    assert counts.held == 2

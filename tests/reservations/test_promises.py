@@ -16,6 +16,7 @@ from placement_reservations.lifecycle import (
     termination,
 )
 from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
 from placement_reservations.world import Rules
 from tests.reservations.cloud import (
@@ -52,7 +53,13 @@ def refused(cloud: Cloud, size: Size = WHOLE, amount: int = 1) -> str:
 
 
 @pytest.mark.parametrize(
-    "units", [{"max_unit": 4}, {"min_unit": 8, "step_size": 8}, {"step_size": 3}]
+    "units",
+    [
+        {"max_unit": 4},
+        {"min_unit": 8},
+        {"min_unit": 8, "step_size": 8},
+        {"step_size": 3},
+    ],
 )
 def test_a_slot_is_of_a_size_that_a_server_may_have(
     cloud: Cloud, units: dict[str, int]
@@ -290,6 +297,18 @@ def test_a_clock_that_is_put_right_delays_nothing(cloud: Cloud) -> None:
     cloud.run_due()
     assert cloud.status(lease) == "ACTIVE"
     cloud.assert_consistent()
+
+
+def test_a_killed_process_whose_clock_was_ahead_holds_nothing(cloud: Cloud) -> None:
+    database, now = cloud.world.database, cloud.world.clock.now()
+    term = cloud.world.rules.claim
+    killed = claims.Claim("lease x", "a killed process", "start", {})
+    database.write(lambda connection: claims.take(connection, killed, now + DAY + term))
+    taken = database.write(
+        lambda connection: claims.take_over(connection, killed, now, term)
+    )
+    assert taken
+    assert taken.holder != killed.holder
 
 
 def test_a_lease_that_waits_is_deleted_at_any_time(cloud: Cloud) -> None:

@@ -152,6 +152,8 @@ def test_the_guide_makes_what_the_unit_names() -> None:
     assert "useradd --system" in guide
     for name in ("/etc/placement", "/var/lib/placement", "/var/log/placement"):
         assert name in guide
+    prepare = guide.index("prepare the database, as below, before you start it")
+    assert prepare < guide.index("systemctl enable --now placement-api")
 
 
 # Where a command of a page installs a file or a directory.
