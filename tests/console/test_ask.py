@@ -31,6 +31,10 @@ def answered(page: Any) -> None:
     page.wait_for_selector(".answer[aria-busy=false]")
 
 
+def top(element: Any) -> float:
+    return float(element.first.bounding_box()["y"])
+
+
 def verdict(page: Any) -> str:
     return str(page.locator(".number-line strong").inner_text()).replace("\u202f", " ")
 
@@ -95,8 +99,17 @@ def test_why_no_host_serves_and_what_would_help(visit: Visit, site: Site) -> Non
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] == 0
     assert page.locator(".near > li").count() > 0
+    remedies = page.locator(".remedies")
+    assert top(page.locator(".funnel")) < top(remedies)
+    assert 0 < remedies.locator("button, a").count() < 10
     check(page)
     check(ask(visit, site("demo"), TOO_MUCH, color_scheme="dark"))
+
+
+def test_the_answer_is_in_the_first_screen_of_a_phone(visit: Visit, site: Site) -> None:
+    size = {"width": 360, "height": 800}
+    page = ask(visit, site("demo"), TOO_MUCH, viewport=size)
+    assert top(page.locator(".number-line")) < size["height"]
 
 
 def test_a_change_is_tried_and_taken_back(visit: Visit, site: Site) -> None:

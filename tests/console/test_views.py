@@ -172,6 +172,8 @@ def test_the_consumers_of_a_host_would_fit_elsewhere(visit: Visit, site: Site) -
     host = cloud.uuid_of("demo-r00-compute03")
     page = open_view(visit, site("demo"), f"#/host/{host}")
     number = page.locator("[aria-label=Consumers] tbody tr").count()
+    sent: list[str] = []
+    page.on("request", lambda each: sent.append(f"{each.method} {each.url}"))
     with page.expect_request("**/ledger/v1/what-if"):
         page.get_by_role("link", name="Drain this host").click()
     page.wait_for_selector(f"text={number} consumers would fit elsewhere")
@@ -181,6 +183,10 @@ def test_the_consumers_of_a_host_would_fit_elsewhere(visit: Visit, site: Site) -
     shares = [int(part.split("\u202f")[0].strip("<")) for part in parts]
     assert shares == sorted(shares, reverse=True)
     assert "demo-r00-compute03" not in plan.locator("td:nth-child(7)").all_inner_texts()
+    # No claim is moved.
+    writes = [each for each in sent if not each.startswith("GET ")]
+    assert writes
+    assert all(each.endswith("/ledger/v1/what-if") for each in writes)
     check(page)
 
 
@@ -267,6 +273,15 @@ def test_how_old_it_is_is_said_on_a_phone(visit: Visit, site: Site) -> None:
     page.wait_for_selector("text=live, as of")
     inside = stage.run(page, "document.querySelector('.moment').scrollWidth")
     assert inside <= PHONE["width"]
+
+
+def test_a_phone_shows_totals_in_two_columns(visit: Visit, site: Site) -> None:
+    page = open_view(visit, site("demo"), "#/fleet", viewport=PHONE)
+    first, second, third = (
+        page.locator(".totals > *").nth(number).bounding_box() for number in range(3)
+    )
+    assert first["y"] == second["y"] < third["y"]
+    assert first["x"] == third["x"] < second["x"]
 
 
 def test_what_colours_say_is_seen_where_the_system_sets_them(
