@@ -4,22 +4,17 @@ import dataclasses
 import itertools
 import math
 import re
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-from ruamel.yaml.nodes import Node
+from oslo_utils.uuidutils import is_uuid_like
 
-from placement_clients.apply import reading, yaml12
+from placement_clients.apply import reading
 from placement_clients.apply.fault import Fault, Place
-from placement_clients.apply.reading import Document, Text, Tree
+from placement_clients.apply.reading import Text
 from placement_clients.record import Json
 
 # Of all files together, with their ranges spelled out: 2 GB of memory.
 MOST_PROVIDERS = 2_000_000
-LONGEST_NAME = 200
-LONGEST_WORD = 255
-WORD = re.compile(r"[A-Z0-9_]+")
 VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -28,22 +23,12 @@ class Declaration:
     """The declarations of files. The trees are as the ledger API takes them."""
 
     trees: Sequence[Json]
-    traits: Sequence[str]
-    resource_classes: Sequence[str]
-    aggregates: Mapping[str, str]
-    projects: Mapping[str, str]
+    # The other members of the body of a request.
+    others: Mapping[str, Json]
 
     def body(self, trees: Sequence[Json], **members: Json) -> Json:
         """Return the body of a request about some of the trees."""
-        return {
-            "trees": list(trees),
-            "traits": list(self.traits),
-            "resource_classes": list(self.resource_classes),
-            "aggregates": dict(self.aggregates),
-            # Older services have no names of projects.
-            **({"projects": dict(self.projects)} if self.projects else {}),
-            **members,
-        }
+        return {"trees": list(trees), **self.others, **members}
 
 
 def load(texts: Iterable[tuple[str, str]]) -> Declaration:
@@ -54,12 +39,7 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     """
     documents = []
     for file, text in texts:
-        placed = list(_places(yaml12.compose(text, file), file))
-        declared = [
-            reading.read_document(node, place)
-            for node, place in placed
-            if node.tag != f"{yaml12.CORE}null"
-        ]
+        declared = list(reading.read(text, file))
         if not declared:
             # An interrupted download is not a fleet without hosts.
             reason = "the file declares nothing; write `trees: []` for no hosts"
@@ -68,54 +48,35 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
     return _combine(documents)
 
 
-def _places(nodes: Sequence[Node], file: str) -> Iterator[tuple[Node, Place]]:
-    for number, node in enumerate(nodes):
-        path = f"document {number + 1}" if len(nodes) > 1 else ""
-        yield node, Place(file, yaml12.line_of(node), path)
-
-
-def _combine(documents: Sequence[Document]) -> Declaration:
-    aggregates = _join((each.aggregates for each in documents), "aggregate", "UUIDs")
-    for given in aggregates.values():
-        _check_uuid(given)
-    projects = _join((each.projects for each in documents), "project", "ids")
-    for given in projects.values():
-        if not 0 < len(given) <= LONGEST_WORD:
-            raise Fault(given.place, f"an id has 1 to {LONGEST_WORD} characters")
-    patterns = [tree for document in documents for tree in document.trees]
+def _combine(documents: Sequence[Mapping[str, Json]]) -> Declaration:
+    aggregates = _join(documents, "aggregates")
+    projects = _join(documents, "projects")
+    others: dict[str, Json] = {
+        "aggregates": aggregates,
+        # Older services have no names of projects.
+        **({"projects": projects} if projects else {}),
+    }
+    for member in ("traits", "resource_classes"):
+        names = (name for each in documents for name in each.get(member) or ())
+        others[member] = list(dict.fromkeys(names))
+    patterns = [tree for document in documents for tree in document["trees"]]
     _check_size(patterns)
     checker = _Checker(aggregates)
-    return Declaration(
-        [checker.render(tree) for each in patterns for tree in _spell_out(each, {})],
-        _words(text for document in documents for text in document.traits),
-        _words(text for document in documents for text in document.resource_classes),
-        _plain(aggregates),
-        _plain(projects),
-    )
+    trees = [checker.render(tree) for each in patterns for tree in _spell_out(each, {})]
+    return Declaration(trees, others)
 
 
-def _plain(names: Mapping[Text, Text]) -> dict[str, str]:
-    return {str(name): str(given) for name, given in names.items()}
-
-
-def _join(maps: Iterable[Mapping[Text, Text]], what: str, ids: str) -> dict[Text, Text]:
-    """Return the ids of names, from all documents."""
-    joined: dict[Text, Text] = {}
-    for each in maps:
-        for name, given in each.items():
+def _join(documents: Iterable[Mapping[str, Json]], member: str) -> dict[str, str]:
+    """Return what names stand for, from all documents."""
+    joined: dict[str, str] = {}
+    for document in documents:
+        for name, given in (document.get(member) or {}).items():
             if joined.setdefault(name, given) != given:
-                raise Fault(name.place, f"the {what} {name} has two {ids}")
+                raise Fault(name.place, f"{name} of the {member} is two")
     return joined
 
 
-def _words(texts: Iterable[Text]) -> list[str]:
-    words = dict.fromkeys(texts)
-    for word in words:
-        _check_word(word)
-    return [str(word) for word in words]
-
-
-def _check_size(trees: Iterable[Tree]) -> None:
+def _check_size(trees: Iterable[Json]) -> None:
     """Check that trees do not stand for too many providers.
 
     :raises Fault: they do
@@ -125,126 +86,96 @@ def _check_size(trees: Iterable[Tree]) -> None:
         count += _count(tree)
         if count > MOST_PROVIDERS:
             raise Fault(
-                tree.place,
+                tree["name"].place,
                 f"with this, there are more than {MOST_PROVIDERS} providers",
             )
 
 
-def _count(tree: Tree) -> int:
+def _count(tree: Json) -> int:
     """Return how many providers a tree stands for, with its children."""
-    each = 1 + sum(_count(child) for child in tree.children)
-    return each * math.prod(len(values) for values in tree.ranges.values())
+    each = 1 + sum(_count(child) for child in tree.get("children") or ())
+    return each * math.prod(len(values) for values in _ranges(tree).values())
 
 
-def _spell_out(tree: Tree, variables: Mapping[str, str]) -> Iterator[Tree]:
+def _ranges(tree: Json) -> dict[Text, list[str]]:
+    ranges = (tree.get("range") or {}).items()
+    return {name: reading.values_of(written) for name, written in ranges}
+
+
+def _spell_out(tree: Json, variables: Mapping[str, str]) -> Iterator[dict[str, Json]]:
     """Yield the trees that a tree with ranges stands for."""
-    for name in tree.ranges:
+    ranges = _ranges(tree)
+    for name in ranges:
         if name in variables:
             raise Fault(name.place, f"the variable {name} is in use already")
-    for each in itertools.product(*tree.ranges.values()):
-        known = {**variables, **dict(zip(map(str, tree.ranges), each, strict=True))}
-        yield _substitute(tree, known)
+    own = {
+        name: value for name, value in tree.items() if name not in ("children", "range")
+    }
+    for each in itertools.product(*ranges.values()):
+        known = {**variables, **dict(zip(map(str, ranges), each, strict=True))}
+        children = [
+            grown
+            for child in tree.get("children") or ()
+            for grown in _spell_out(child, known)
+        ]
+        yield {**_fill(own, known), "children": children}
 
 
-def _substitute(tree: Tree, known: Mapping[str, str]) -> Tree:
-    def text(given: Text) -> Text:
-        if not known:
-            return given
+def _fill(value: Json, known: Mapping[str, str]) -> Json:
+    """Return a value in which variables are replaced."""
+    if not known:
+        return value
+    if isinstance(value, Text):
+        return _fill_text(value, known)
+    if isinstance(value, list):
+        return [_fill(each, known) for each in value]
+    if not isinstance(value, dict):
+        return value
+    filled: dict[Text, Json] = {}
+    for key, each in value.items():
+        name = _fill_text(key, known)
+        if name in filled:
+            raise Fault(name.place, f"the key `{name}` occurs twice")
+        filled[name] = _fill(each, known)
+    return filled
 
-        def value(found: re.Match[str]) -> str:
-            if found[1] not in known:
-                names = ", ".join(known)
-                raise Fault(
-                    given.place, f"unknown variable {found[0]}; there are: {names}"
-                )
-            return known[found[1]]
 
-        return Text.of(VARIABLE.sub(value, given), given.place)
+def _fill_text(text: Text, known: Mapping[str, str]) -> Text:
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in known:
+            names = ", ".join(known)
+            raise Fault(text.place, f"unknown variable {found[0]}; there are: {names}")
+        return known[found[1]]
 
-    inventories: dict[Text, Any] = {}
-    for name, record in tree.inventories.items():
-        key = text(name)
-        if key in inventories:
-            raise Fault(key.place, f"the key `{key}` occurs twice")
-        inventories[key] = record
-    return Tree(
-        tree.place,
-        text(tree.name),
-        tree.uuid and text(tree.uuid),
-        inventories,
-        [text(each) for each in tree.traits],
-        [text(each) for each in tree.aggregates],
-        [each for child in tree.children for each in _spell_out(child, known)],
-        {},
-    )
+    return Text.of(VARIABLE.sub(value, text), text.place)
 
 
 class _Checker:
     """Checks trees, in which every name and UUID occurs once, and renders them."""
 
-    def __init__(self, aggregates: Mapping[Text, Text]) -> None:
+    def __init__(self, aggregates: Mapping[str, str]) -> None:
         self._aggregates = aggregates
         self._seen: dict[tuple[str, str], Place] = {}
 
-    def render(self, tree: Tree) -> Json:
+    def render(self, tree: Mapping[str, Json]) -> Json:
         """Return a tree as the ledger API takes it.
 
-        :raises Fault: it declares something impossible
+        :raises Fault: it declares something twice, or an aggregate without a UUID
         """
-        if not 0 < len(tree.name) <= LONGEST_NAME:
-            raise Fault(tree.name.place, f"a name has 1 to {LONGEST_NAME} characters")
-        self._note("name", tree.name)
-        rendered: dict[str, Any] = {"name": str(tree.name)}
-        if tree.uuid is not None:
-            _check_uuid(tree.uuid)
-            canonical = str(uuid.UUID(tree.uuid))
-            self._note("UUID", Text.of(canonical, tree.uuid.place))
-            rendered["uuid"] = canonical
-        for word in (*tree.inventories, *tree.traits):
-            _check_word(word)
-        rendered["inventories"] = {
-            str(name): value for name, value in tree.inventories.items()
-        }
-        rendered["traits"] = [str(each) for each in tree.traits]
-        rendered["aggregates"] = [self._aggregate(each) for each in tree.aggregates]
-        rendered["children"] = [self.render(child) for child in tree.children]
-        return {name: value for name, value in rendered.items() if value}
+        for kind in ("name", "uuid"):
+            if text := tree.get(kind):
+                self._note(kind, text)
+        for name in tree.get("aggregates") or ():
+            if name not in self._aggregates and not is_uuid_like(name):
+                reason = f"{name} is neither a UUID nor one of the `aggregates`"
+                raise Fault(name.place, reason)
+        children = [self.render(child) for child in tree["children"]]
+        members = {**tree, "children": children}
+        return {name: value for name, value in members.items() if value}
 
     def _note(self, kind: str, text: Text) -> None:
-        first = self._seen.get((kind, text))
-        self._seen[kind, text] = text.place
-        if first:
-            raise Fault(
-                text.place,
-                f"the {kind} {text} occurs twice, first at {first}",
-            )
-
-    def _aggregate(self, name: Text) -> str:
-        if name in self._aggregates:
-            return str(self._aggregates[name])
-        if not _is_uuid(name):
-            raise Fault(
-                name.place, f"{name} is neither a UUID nor one of the `aggregates`"
-            )
-        return str(name)
-
-
-def _check_word(word: Text) -> None:
-    """Check the name of a trait or resource class."""
-    if not (WORD.fullmatch(word) and len(word) <= LONGEST_WORD) or word == "CUSTOM_":
-        raise Fault(
-            word.place,
-            f"{word[:LONGEST_WORD]!r} is not a valid name: use A to Z, 0 to 9 and _",
-        )
-
-
-def _check_uuid(given: Text) -> None:
-    if not _is_uuid(given):
-        raise Fault(given.place, f"{given[:LONGEST_WORD]!r} is not a UUID")
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)).replace("-", "") == text.lower().replace("-", "")
-    except ValueError:
-        return False
+        key = (kind, text.lower() if kind == "uuid" else str(text))
+        if first := self._seen.get(key):
+            reason = f"the {kind} {text} occurs twice, first at {first}"
+            raise Fault(text.place, reason)
+        self._seen[key] = text.place

@@ -1,35 +1,119 @@
-"""Reads files: values, each with its place in the file."""
+"""Reads files: YAML as JSON, checked by a schema; strings have their places."""
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from placement_clients.apply import yaml12
 from placement_clients.apply.fault import Fault, Place
-
-T = TypeVar("T")
-Reader: TypeAlias = Callable[[Node, Place], T]
+from placement_clients.record import Json
 
 MERGED = (
     "merge keys (`<<`) are not in YAML 1.2: write the members out, or let an alias "
     "stand for a whole value, such as `traits: *gpu`"
 )
-UNNAMED = (
-    "a provider is declared by its name: write `identification: {name: ...}`, not a "
-    "UUID or $COMPUTE_NODE"
-)
 DEEPEST = 100
-LARGEST_AMOUNT = 0x7FFFFFFF
-AMOUNTS = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
-LARGEST_RATIO = 3.40282e38
+# A longer message of the library has all of a value in it.
+LONGEST_MESSAGE = 300
+MOST_IN_RANGE = 100_000
+
+TEXT = {"type": "string"}
+# Names and UUIDs may have variables. What these stand for is left to the service.
+WORD = {"type": "string", "maxLength": 255, "pattern": r"^([A-Z0-9_]|\{\w+\})+$"}
+UUID = {"type": "string", "pattern": r"^([0-9A-Fa-f-]{32,36}|.*\{\w+\}.*)$"}
+NAME = {"type": "string", "minLength": 1, "maxLength": 200}
+IDENTITY = {"type": "string", "minLength": 1, "maxLength": 255}
+RANGE = {
+    "type": ["string", "array"],
+    "pattern": r"^\d{1,9}\.\.\d{1,9}$",
+    "items": TEXT,
+    "uniqueItems": True,
+}
+RESERVED = {"type": "integer", "minimum": 0, "maximum": 0x7FFFFFFF}
+AMOUNT = {**RESERVED, "minimum": 1}
+RATIO = {"type": "number", "minimum": -3.40282e38, "maximum": 3.40282e38}
+
+
+def _list(items: Json) -> dict[str, Any]:
+    return {"type": ["array", "null"], "items": items}
+
+
+def _set(items: Json) -> dict[str, Any]:
+    return {**_list(items), "uniqueItems": True}
+
+
+def _map(values: Json, names: Json) -> dict[str, Any]:
+    return {
+        "type": ["object", "null"],
+        "propertyNames": names,
+        "additionalProperties": values,
+    }
+
+
+def _members(*required: str, **properties: Json) -> dict[str, Any]:
+    """Return the schema of a mapping with these members and no others."""
+    return {
+        "type": "object",
+        "propertyNames": {"enum": [*properties]},
+        "properties": properties,
+        "required": required,
+    }
+
+
+INVENTORY = {
+    **_members(
+        "total",
+        **dict.fromkeys(("total", "min_unit", "max_unit", "step_size"), AMOUNT),
+        reserved=RESERVED,
+        allocation_ratio=RATIO,
+    ),
+    # A number is the total; with null, there is to be no inventory.
+    **AMOUNT,
+    "type": ["integer", "object", "null"],
+}
+INVENTORIES = _map(INVENTORY, WORD)
+TREES = _list({"$ref": "#/$defs/tree"})
+TREE = _members(
+    "name",
+    name=NAME,
+    uuid=UUID,
+    inventories=INVENTORIES,
+    traits=_set(WORD),
+    aggregates=_set(IDENTITY),
+    children=TREES,
+    range={**_map(RANGE, TEXT), "minProperties": 1},
+)
+PATTERN = {**TREE, "required": ["name", "range"]}
+DOCUMENT = _members(
+    trees=TREES,
+    pattern={**PATTERN, "type": ["object", "array", "null"], "items": PATTERN},
+    aggregates=_map(UUID, IDENTITY),
+    projects=_map(IDENTITY, IDENTITY),
+    traits=_set(WORD),
+    resource_classes=_set(WORD),
+)
+# A file as nova-compute reads it, a ``provider.yaml``.
+NOVA = _members(
+    meta={},
+    providers=_list(
+        _members(
+            "identification",
+            identification=_members("name", name=NAME),
+            inventories=_members(additional=_list(INVENTORIES)),
+            traits=_members(additional=_set(WORD)),
+        )
+    ),
+)
 
 
 class Text(str):
     """A string, and its place in the file."""
 
+    __slots__ = ("place",)
     place: Place
 
     @classmethod
@@ -40,192 +124,113 @@ class Text(str):
         return made
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tree:
-    """A provider with its children, before its ranges are spelled out."""
+def read(text: str, file: str) -> Iterator[dict[str, Any]]:
+    """Yield the documents of a file that are not empty.
 
-    place: Place
-    name: Text
-    uuid: Text | None
-    inventories: Mapping[Text, Any]
-    traits: list[Text]
-    aggregates: list[Text]
-    children: "list[Tree]"
-    ranges: Mapping[Text, list[str]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Document:
-    """A document of a file."""
-
-    trees: list[Tree]
-    aggregates: Mapping[Text, Text]
-    projects: Mapping[Text, Text]
-    traits: list[Text]
-    resource_classes: list[Text]
-
-
-def read_document(node: Node, place: Place) -> Document:
-    """Return a document, which may be a mapping or a list of trees.
+    The member ``trees`` of each has all of its trees, as they are written.
 
     :raises Fault: it has something that is not allowed
     """
-    if isinstance(node, SequenceNode):
-        return Document(_list(node, place, read_tree), {}, {}, [], [])
-    if isinstance(node, MappingNode) and any(
-        key.value == "meta" for key, _ in node.value
-    ):
-        # A file as nova-compute reads it, a ``provider.yaml``.
-        known = members(node, place, ("meta", "providers"))
-        return Document(known.get_list("providers", _read_provider), {}, {}, [], [])
-    known = members(
-        node,
-        place,
-        ("trees", "pattern", "aggregates", "projects", "traits", "resource_classes"),
-    )
-    patterns: list[Tree] = known.get("pattern", _read_patterns, [])
-    return Document(
-        [*known.get_list("trees", read_tree), *patterns],
-        known.get("aggregates", _read_map, {}),
-        known.get("projects", _read_map, {}),
-        known.get("traits", read_texts, []),
-        known.get("resource_classes", read_texts, []),
-    )
+    nodes = yaml12.compose(text, file)
+    for number, node in enumerate(nodes):
+        path = f"document {number + 1}" if len(nodes) > 1 else ""
+        place = Place(file, yaml12.line_of(node), path)
+        document = _value(node, place)
+        if document is not None:
+            yield _checked(document, node, place)
 
 
-def _read_provider(node: Node, place: Place) -> Tree:
-    known = members(node, place, ("identification", "inventories", "traits"))
-    identity: dict[Text, Text] = known.get("identification", _read_map, {})
-    if [*identity] != ["name"]:
-        raise Fault(place, UNNAMED)
-    [name] = identity.values()
-    inventories: dict[Text, Any] = {}
-    for each in _added(known, "inventories", _read_inventories):
-        inventories |= each
-    traits = _added(known, "traits", read_text)
-    return Tree(place, name, None, inventories, traits, [], [], {})
+def _checked(document: Json, node: Node, place: Place) -> dict[str, Any]:
+    if isinstance(document, list):
+        _check(TREES, document, node, place)
+        return {"trees": document}
+    if isinstance(document, dict) and "meta" in document:
+        _check(NOVA, document, node, place)
+        return {"trees": [_provider(each) for each in document["providers"] or ()]}
+    _check(DOCUMENT, document, node, place)
+    pattern = document.get("pattern") or []
+    patterns = pattern if isinstance(pattern, list) else [pattern]
+    return {**document, "trees": [*(document.get("trees") or ()), *patterns]}
 
 
-def _added(known: "Members", name: str, read: Reader[T]) -> list[T]:
-    def read_added(node: Node, place: Place) -> list[T]:
-        return members(node, place, ("additional",)).get_list("additional", read)
-
-    return known.get(name, read_added, [])
-
-
-def _read_patterns(node: Node, place: Place) -> list[Tree]:
-    """Return the trees of a pattern: one, or a list of them, each with a range."""
-    is_list = isinstance(node, SequenceNode)
-    trees = _list(node, place, read_tree) if is_list else [read_tree(node, place)]
-    for tree in trees:
-        if not tree.ranges:
-            raise Fault(tree.place, "a pattern needs a `range`")
-    return trees
+def _check(schema: Json, document: Json, node: Node, place: Place) -> None:
+    whole = {**schema, "$defs": {"tree": TREE}}
+    for error in Draft202012Validator(whole).iter_errors(document):
+        reason = error.message
+        if len(reason) > LONGEST_MESSAGE:
+            reason = f"this is not of {error.validator} {error.validator_value}"
+        raise Fault(_place_of(error, node, place), reason)
 
 
-def read_tree(node: Node, place: Place) -> Tree:
-    """Return a tree.
+def _place_of(error: ValidationError, node: Node, place: Place) -> Place:
+    if isinstance(error.instance, Text):
+        # Of the name of a member, the library has no path.
+        return error.instance.place
+    for step in error.absolute_path:
+        if isinstance(step, int):
+            node = node.value[step]
+        else:
+            nodes = (value for key, value in node.value if key.value == step)
+            node = next(nodes, node)
+        place = place.at(step, yaml12.line_of(node))
+    return place
 
-    :raises Fault: it has something that is not allowed
+
+def _provider(provider: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tree of a provider in a ``provider.yaml``."""
+    added = {
+        name: (provider.get(name) or {}).get("additional") or ()
+        for name in ("inventories", "traits")
+    }
+    inventories = [pair for each in added["inventories"] for pair in each.items()]
+    return {
+        "name": provider["identification"]["name"],
+        "inventories": dict(inventories),
+        "traits": list(added["traits"]),
+    }
+
+
+def _value(node: Node, place: Place) -> Json:
+    """Return the value of a node.
+
+    :raises Fault: JSON has no such value
     """
-    known = members(
-        node,
-        place,
-        (
-            *("name", "uuid", "inventories", "traits", "aggregates"),
-            *("children", "range"),
-        ),
-    )
-    if "name" not in known.nodes:
-        raise Fault(place, "`name` is missing")
-    name = known.nodes[Text("name")]
-    return Tree(
-        place,
-        read_text(name, place.at("name", yaml12.line_of(name))),
-        known.get("uuid", read_text, None),
-        known.get("inventories", _read_inventories, {}),
-        known.get("traits", read_texts, []),
-        known.get("aggregates", read_texts, []),
-        known.get_list("children", read_tree),
-        known.get("range", _read_ranges, {}),
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Members:
-    """The members of a mapping, by keys that have their places."""
-
-    place: Place
-    nodes: Mapping[Text, Node]
-
-    def get(self, name: str, read: Reader[T], default: T) -> T:
-        """Return the value of a member; the default if it is missing or empty."""
-        node = self.nodes.get(Text(name))
-        if node is None or node.tag == f"{yaml12.CORE}null":
-            return default
-        return read(node, self.place.at(name, yaml12.line_of(node)))
-
-    def get_list(self, name: str, read: Reader[T]) -> list[T]:
-        """Return the list in a member; empty if the member is missing."""
-        return self.get(name, lambda node, place: _list(node, place, read), [])
-
-
-def members(
-    node: Node, place: Place, allowed: tuple[str, ...] | None = None
-) -> Members:
-    """Return the members of a mapping.
-
-    :raises Fault: it is not a mapping, or has a key twice or one that is not allowed
-    """
-    if not isinstance(node, MappingNode) or node.tag != f"{yaml12.CORE}map":
-        raise Fault(place, f"this must be a mapping, not {yaml12.kind_of(node)}")
-    nodes: dict[Text, Node] = {}
-    for key_node, value in node.value:
-        where = Place(place.file, yaml12.line_of(key_node), place.path)
-        key = read_text(key_node, where)
-        if key in nodes:
-            raise Fault(where.at(key), f"the key `{key}` occurs twice")
-        if allowed and key == "<<":
-            raise Fault(where.at(key), MERGED)
-        if allowed and key not in allowed:
-            listed = ", ".join(allowed)
-            raise Fault(where.at(key), f"unknown member `{key}`; there are: {listed}")
-        nodes[Text.of(key, where.at(key))] = value
-    return Members(place, nodes)
-
-
-def _list(node: Node, place: Place, read: Reader[T]) -> list[T]:
-    if not isinstance(node, SequenceNode) or node.tag != f"{yaml12.CORE}seq":
-        raise Fault(place, f"this must be a list, not {yaml12.kind_of(node)}")
     if place.depth > DEEPEST:
         # An alias may stand for a list that contains it.
         raise Fault(place, yaml12.TOO_DEEP)
-    return [
-        read(each, place.at(number, yaml12.line_of(each)))
-        for number, each in enumerate(node.value)
-    ]
+    kind = str(node.tag).removeprefix(yaml12.CORE)
+    if isinstance(node, MappingNode) and kind == "map":
+        return _mapping(node, place)
+    if isinstance(node, SequenceNode) and kind == "seq":
+        return [
+            _value(each, place.at(number, yaml12.line_of(each)))
+            for number, each in enumerate(node.value)
+        ]
+    if isinstance(node, ScalarNode) and kind in yaml12.WORDS:
+        return _text(node, place)
+    if isinstance(node, ScalarNode) and kind in yaml12.OTHERS:
+        return _scalar(node, place)
+    raise Fault(place, f"this is of the unknown kind {node.tag}")
 
 
-def read_texts(node: Node, place: Place) -> list[Text]:
-    """Return a list of strings, none of which occurs twice."""
-    texts = _list(node, place, read_text)
-    seen = set()
-    for text in texts:
-        if text in seen:
-            raise Fault(text.place, f"`{text}` occurs twice")
-        seen.add(text)
-    return texts
+def _mapping(node: MappingNode, place: Place) -> dict[Text, Json]:
+    members: dict[Text, Json] = {}
+    for key_node, value in node.value:
+        where = Place(place.file, yaml12.line_of(key_node), place.path)
+        if key_node.tag == f"{yaml12.CORE}merge":
+            raise Fault(where.at("<<"), MERGED)
+        key = _value(key_node, where)
+        if not isinstance(key, Text):
+            raise Fault(where, f'a key must be a string: write "{key}"')
+        within = place.at(key, where.line)
+        if key in members:
+            raise Fault(within, f"the key `{key}` occurs twice")
+        known = Text.of(key, within)
+        members[known] = _value(value, place.at(key, yaml12.line_of(value)))
+    return members
 
 
-def read_text(node: Node, place: Place) -> Text:
-    """Return a string.
-
-    :raises Fault: it is something else, or has characters that nothing can store
-    """
-    if node.tag not in yaml12.WORDS:
-        is_word = isinstance(node.value, str) and node.tag != f"{yaml12.CORE}null"
-        quoted = f': write "{node.value}"' if is_word else ""
-        raise Fault(place, f"this must be a string, not {yaml12.kind_of(node)}{quoted}")
+def _text(node: ScalarNode, place: Place) -> Text:
     try:
         # JSON writes characters beyond 65535 as two.
         whole = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -234,101 +239,28 @@ def read_text(node: Node, place: Place) -> Text:
     return Text.of(whole, place)
 
 
-def _read_map(node: Node, place: Place) -> dict[Text, Text]:
-    nodes = members(node, place).nodes
-    return {key: read_text(value, key.place) for key, value in nodes.items()}
-
-
-def _read_inventories(node: Node, place: Place) -> dict[Text, Any]:
-    known = members(node, place)
-    return {
-        key: _read_inventory(value, key.place) for key, value in known.nodes.items()
-    }
-
-
-def _read_inventory(node: Node, place: Place) -> Any:
-    """Return the members of an inventory, its total, or None."""
-    if node.tag == f"{yaml12.CORE}null":
-        return None
-    if isinstance(node, ScalarNode):
-        return _read_amount(node, place, 1)
-    known = members(node, place, (*AMOUNTS, "allocation_ratio"))
-    if "total" not in known.nodes:
-        raise Fault(place, "`total` is missing")
-    record: dict[str, Any] = {}
-    for key, value in known.nodes.items():
-        where = place.at(key, yaml12.line_of(value))
-        if key in AMOUNTS:
-            record[str(key)] = _read_amount(value, where, AMOUNTS[key])
-        else:
-            record[str(key)] = _read_ratio(value, where)
-    free = record["total"] - record.get("reserved", 0)
-    capacity = int(free * record.get("allocation_ratio", 1))
-    if capacity < 0:
-        raise Fault(
-            place, f"(total - reserved) * allocation_ratio is {capacity}: less than 0"
-        )
-    return record
-
-
-def _read_amount(node: Node, place: Place, least: int) -> int:
-    if node.tag != f"{yaml12.CORE}int":
-        raise Fault(place, f"this must be an integer, not {yaml12.kind_of(node)}")
-    if len(node.value) > 20:
-        raise Fault(place, f"{node.value[:20]}... is too large")
+def _scalar(node: ScalarNode, place: Place) -> Json:
     try:
-        value = _number(node.value)
-    except ValueError as exc:
-        raise Fault(place, f"{node.value!r} is not an integer") from exc
-    if not least <= value <= LARGEST_AMOUNT:
-        raise Fault(place, f"{value} is not from {least} to {LARGEST_AMOUNT}")
-    return value
-
-
-def _read_ratio(node: Node, place: Place) -> float:
-    if node.tag not in (f"{yaml12.CORE}int", f"{yaml12.CORE}float"):
-        raise Fault(place, f"this must be a number, not {yaml12.kind_of(node)}")
-    try:
-        is_integer = node.tag == f"{yaml12.CORE}int"
-        value = float(_number(node.value) if is_integer else node.value)
+        value = yaml12.construct(node)
+        if value is None or math.isfinite(value):
+            return value
     except (ValueError, OverflowError):
-        value = math.nan
-    if not abs(value) <= LARGEST_RATIO:
-        raise Fault(place, f"{node.value[:20]!r} is not a ratio")
-    return value
+        pass
+    raise Fault(place, f"{node.value[:20]!r} is not a number of JSON")
 
 
-def _number(text: str) -> int:
-    return int(text, 0) if text[:2] in ("0o", "0x", "0b") else int(text)
+def values_of(written: Json) -> list[str]:
+    """Return what a variable of a range stands for.
 
-
-def _read_ranges(node: Node, place: Place) -> dict[Text, list[str]]:
-    """Return what each variable of a range stands for."""
-    known = members(node, place)
-    if not known.nodes:
-        raise Fault(place, "a range needs a variable, such as `n: 1..4`")
-    return {key: _read_range(value, key.place) for key, value in known.nodes.items()}
-
-
-def _read_range(node: Node, place: Place) -> list[str]:
-    if isinstance(node, SequenceNode):
-        return [str(each) for each in read_texts(node, place)]
-    text = node.value if isinstance(node, ScalarNode) else ""
-    first, dots, last = text.partition("..")
-    if not (dots and _is_number(first) and _is_number(last)):
-        raise Fault(place, "a range is two numbers, such as 1..200, or a list")
+    :raises Fault: there is none, or there are too many
+    """
+    if isinstance(written, list):
+        return written
+    first, _, last = written.partition("..")
     low, high = int(first), int(last)
-    if low > high:
-        raise Fault(place, f"the range {text} is empty")
-    if high - low >= MOST_IN_RANGE:
-        raise Fault(place, f"a range has at most {MOST_IN_RANGE} members")
+    if not 0 <= high - low < MOST_IN_RANGE:
+        reason = f"the range {written} does not have 1 to {MOST_IN_RANGE} members"
+        raise Fault(written.place, reason)
     # 01..20 counts with leading zeros.
     width = len(first) if first.startswith("0") else 0
     return [f"{number:0{width}}" for number in range(low, high + 1)]
-
-
-MOST_IN_RANGE = 100_000
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 9

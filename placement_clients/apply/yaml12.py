@@ -17,18 +17,10 @@ CORE = "tag:yaml.org,2002:"
 TOO_DEEP = "nested too deeply"
 # How many more values may be read than the file has, since aliases repeat them.
 MOST_ALIASED = 200_000
-# The tags of words in ruamel.yaml: plain ones may be a date, `=` or `<<`.
-WORDS = (f"{CORE}str", f"{CORE}timestamp", f"{CORE}value", f"{CORE}merge")
+# Kinds of scalars. Plain words may be a date, `=` or `<<` for ruamel.yaml.
+WORDS = ("str", "timestamp", "value", "merge")
+OTHERS = ("int", "float", "bool", "null")
 BOOLS = ("yes", "no", "on", "off", "y", "n")
-KINDS = {
-    f"{CORE}map": "a mapping",
-    f"{CORE}seq": "a list",
-    f"{CORE}int": "an integer",
-    f"{CORE}float": "a number",
-    f"{CORE}bool": "true or false",
-    f"{CORE}null": "nothing",
-    **dict.fromkeys(WORDS, "a string"),
-}
 
 
 def compose(text: str, file: str) -> list[Node]:
@@ -85,9 +77,15 @@ def line_of(node: Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def kind_of(node: Node) -> str:
-    """Return the kind of a node: words such as "a mapping", "a list" or "nothing"."""
-    return KINDS.get(str(node.tag), f"of the unknown kind {node.tag}")
+CONSTRUCTOR = YAML(typ="safe", pure=True).constructor
+
+
+def construct(node: Node) -> Any:
+    """Return the value of a number, a truth value or nothing.
+
+    :raises ValueError: it has none, such as ``!!int x``
+    """
+    return CONSTRUCTOR.construct_object(node)
 
 
 def _represent(representer: Any, text: str) -> Any:

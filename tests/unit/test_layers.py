@@ -160,7 +160,7 @@ LIBRARIES = {
     "orjson": {"http"},
     "webob": {"http"},
     "routes": {"http"},
-    "jsonschema": {"schemas", "http"},
+    "jsonschema": {"schemas", "http", "apply"},
     "sqlalchemy": {"objects", "store", "db", "forest", "demonstration", "cmd"}
     | {"database", "http", "serving", "observing", "lifecycle", "blazar"},
     "alembic": {"db", "database"},
