@@ -1,11 +1,10 @@
-"""Whether waiting for news must end, in the thread that answers a request.
+"""Whether waiting for news must end, in a thread that answers a request.
 
 It must if the process is about to end, if the client has hung up, or if the process
 answers one request at a time.
 """
 
 import socket
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,32 +19,18 @@ def _never() -> bool:
 _process_ends: Callable[[], bool] = _never
 
 
-class _Here(threading.local):
-    """The request of this thread: its connection, if the server shows it."""
-
-    is_alone = False
-    connection: Any = None
-
-
-_here = _Here()
-
-
 def follow(process_ends: Callable[[], bool]) -> None:
     """Set the function that returns whether the end of this process is near."""
     global _process_ends
     _process_ends = process_ends
 
 
-def begin(environment: "WSGIEnvironment") -> None:
-    """Take the request that this thread answers from now on."""
-    _here.is_alone = not environment.get("wsgi.multithread", True)
+def is_near(environment: "WSGIEnvironment") -> bool:
+    """Return whether waiting on behalf of a request must end."""
+    is_alone = not environment.get("wsgi.multithread", True)
     # gunicorn's name for it.
-    _here.connection = environment.get("gunicorn.socket")
-
-
-def is_near() -> bool:
-    """Return whether waiting must end."""
-    return _here.is_alone or _process_ends() or _has_hung_up(_here.connection)
+    connection = environment.get("gunicorn.socket")
+    return is_alone or _process_ends() or _has_hung_up(connection)
 
 
 def _has_hung_up(connection: Any) -> bool:

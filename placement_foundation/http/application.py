@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 import webob
 from oslo_log import log
 
-from placement_foundation import context, errors
+from placement_foundation import context, ending, errors
 from placement_foundation.context import RequestContext
 from placement_foundation.database import trouble
 from placement_foundation.database.origin import Origin
@@ -264,6 +265,7 @@ class Application:
             lambda rule: policy.allows(self._enforcer, asking, rule),
             answer.tags.knows,
             answer.store,
+            functools.partial(ending.is_near, request.environ),
         )
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:

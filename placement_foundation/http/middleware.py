@@ -18,7 +18,7 @@ from oslo_context.context import generate_request_id
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement_foundation import context, ending
+from placement_foundation import context
 from placement_foundation.http import address, page, quotation
 from placement_foundation.observing import telemetry
 
@@ -76,7 +76,6 @@ class Surrounded:
     ) -> Iterable[bytes]:
         """Serve a request."""
         environment[LARGEST_BODY_KEY] = self.largest_body
-        ending.begin(environment)
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             if status.startswith("413"):

@@ -39,7 +39,8 @@ class Call(Generic[S, C]):
     policy lets them in as well. ``knows`` returns whether the caller already has the
     answer that is based on something (see ``Reply``). ``store`` renders a large reply
     bit by bit onto the disk, in the row's ``formats``: in the transaction, so that its
-    value may be an iterator that still reads.
+    value may be an iterator that still reads. ``must_end`` returns whether a handler that
+    waits for news must answer now.
     """
 
     database: Database
@@ -54,6 +55,7 @@ class Call(Generic[S, C]):
     may: Callable[[str], bool]
     knows: Callable[[str | None], bool]
     store: Callable[["Reply"], webob.Response]
+    must_end: Callable[[], bool]
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` in a transaction that reads one snapshot; maybe repeatedly."""

@@ -19,7 +19,9 @@ def list_changes(call: Call[None]) -> Reply:
     call.read(entries.check_is_readable)
     query: wire.FeedQuery = call.query
     # It may wait for an entry.
-    page = following.follow(keeper, query.since, query.filters, query.limit, query.wait)
+    page = following.follow(
+        keeper, query.since, query.filters, query.limit, query.wait, call.must_end
+    )
     return Reply(page, following={"since": str(page.cursor)})
 
 

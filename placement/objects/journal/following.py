@@ -1,6 +1,7 @@
 """The feed: the entries after a cursor, now or as soon as there is one."""
 
 import time
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
@@ -11,7 +12,6 @@ from placement.objects.journal import filing, reading
 from placement.objects.journal.filing import FilingState
 from placement.objects.journal.keeping import Keeper
 from placement.objects.journal.reading import CursorAheadError
-from placement_foundation import ending
 from placement_foundation.database.storage import Database
 
 # How long a node of a cluster may lag behind the node that issued a cursor, in seconds.
@@ -23,13 +23,19 @@ LOOK_EVERY = 0.5
 
 
 def follow(
-    keeper: Keeper, since: Since, filters: EntryFilters, limit: int, wait: float
+    keeper: Keeper,
+    since: Since,
+    filters: EntryFilters,
+    limit: int,
+    wait: float,
+    must_end: Callable[[], bool],
 ) -> EntryPage:
     """Return the entries since a place that pass filters, the oldest first.
 
     A wait keeps no transaction open, and no connection in use.
 
     :param wait: how long to wait for an entry if there is none, in seconds
+    :param must_end: returns whether to wait no longer
     :raises CursorGone: the journal lacks entries since the cursor
     """
     deadline = time.monotonic() + wait
@@ -37,7 +43,7 @@ def follow(
     if page.entries or not wait:
         return page
     with keeper.waiting_place() as may_wait:
-        while may_wait and not (page.entries or ending.is_near()):
+        while may_wait and not (page.entries or must_end()):
             left = deadline - time.monotonic()
             if left <= 0:
                 break
