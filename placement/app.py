@@ -196,8 +196,6 @@ def _assemble(
         enforcer,
         config.placement.max_heavy_requests,
     )
-    if chores:
-        application = Chores(application, chores)
     around = SURROUNDINGS
     if config.console.enabled:
         application = console.Site(application, config)
@@ -213,4 +211,5 @@ def _assemble(
             pages[monitoring.METRICS] = metrics
         guarded = site.Guarded(metrics, enforcer)
         application = page.beside(application, {monitoring.METRICS: guarded})
-    return middleware.surround(application, config, around, pages, elsewhere)
+    begin = Chores(chores).start
+    return middleware.surround(application, config, around, pages, elsewhere, begin)

@@ -54,11 +54,16 @@ class Surroundings:
     identify: Callable[["WSGIEnvironment"], bool]
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Surrounded:
     """An application with all that surrounds it.
 
     ``largest_body`` is that of a request, in bytes. ``elsewhere`` has further
-    applications to serve, each at its own socket.
+    applications to serve, each at its own socket. ``begin`` is called by the first
+    request.
     """
 
     def __init__(
@@ -66,8 +71,11 @@ class Surrounded:
         application: "WSGIApplication",
         largest_body: int,
         elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]],
+        begin: Callable[[], object] = _nothing,
     ) -> None:
         self._application = application
+        self._begin = begin
+        self._has_begun = False
         self.largest_body = largest_body
         self.elsewhere = elsewhere
 
@@ -76,6 +84,9 @@ class Surrounded:
     ) -> Iterable[bytes]:
         """Serve a request."""
         environment[LARGEST_BODY_KEY] = self.largest_body
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin()
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
             if status.startswith("413"):
@@ -103,11 +114,13 @@ def surround(
     around: Surroundings,
     pages: Mapping[str, "WSGIApplication"] = NO_PAGES,
     elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]] = (),
+    begin: Callable[[], object] = _nothing,
 ) -> Surrounded:
     """Return an application with all that surrounds it, as the options say.
 
     :param pages: public pages by path, outside of everything else
     :param elsewhere: further applications, each with its own socket
+    :param begin: called by the first request
     """
     if config.api.auth_strategy == "noauth2":
         LOG.warning(
@@ -122,7 +135,7 @@ def surround(
     if config.oslo_middleware.enable_proxy_headers_parsing:
         wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
     wrapped = page.beside(wrapped, pages)
-    return Surrounded(wrapped, config.api.max_request_body_size, elsewhere)
+    return Surrounded(wrapped, config.api.max_request_body_size, elsewhere, begin)
 
 
 def with_request_log(

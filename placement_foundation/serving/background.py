@@ -4,13 +4,10 @@ import os
 import random
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from oslo_log import log
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LOG = log.getLogger(__name__)
 
@@ -36,29 +33,17 @@ class Chores:
     """Does chores in threads of each process that serves, requests or not.
 
     A server may fork after it has loaded the application, and threads would stay
-    behind. So they begin after a fork, or with the first request.
-
-    They end when nothing refers to the application any more.
-
-    :param application: the application whose first request may begin them
+    behind. So they begin after a fork, or with the first request, which calls
+    ``start``. They end when nothing refers to this any more.
     """
 
-    def __init__(self, application: "WSGIApplication", chores: Sequence[Chore]) -> None:
-        self._application = application
+    def __init__(self, chores: Sequence[Chore]) -> None:
         self._chores = chores
         self._process = 0
         self._starting = threading.Lock()
         self._ended = threading.Event()
         weakref.finalize(self, self._ended.set)
         _begin_after_forks(weakref.ref(self))
-
-    def __call__(
-        self, environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        """Serve a request."""
-        if self._process != os.getpid():
-            self.start()
-        return self._application(environment, start_response)
 
     def renew(self) -> None:
         """Forget the state of the parent of this process."""
@@ -76,15 +61,15 @@ class Chores:
             ).start()
 
 
-def _begin_after_forks(chores: "weakref.ref[Chores]") -> None:
+def _begin_after_forks(reference: "weakref.ref[Chores]") -> None:
     """Begin with chores in each process that is forked from this one."""
 
     def in_child() -> None:
-        application = chores()
-        if application:
+        chores = reference()
+        if chores:
             # A thread that held it has stayed behind.
-            application.renew()
-            application.start()
+            chores.renew()
+            chores.start()
 
     os.register_at_fork(after_in_child=in_child)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import sqlalchemy as sa
@@ -319,9 +320,9 @@ class TestDatabase:
             order.append("the cloud is read")
 
         # Not by their threads: those of another application may still be running.
-        def wait(application: Any, given: list[Chore]) -> Any:
+        def wait(given: list[Chore]) -> Any:
             order.append("chores wait for a fork")
-            return application
+            return mock.Mock()
 
         monkeypatch.setattr(cache, "warm_up", load)
         monkeypatch.setattr(app, "Chores", wait)
@@ -352,9 +353,9 @@ class TestDatabase:
         migration.SCHEMA.upgrade(empty)
         done: list[set[str]] = []
 
-        def note(application: Any, given: list[Chore]) -> Any:
+        def note(given: list[Chore]) -> Any:
             done.append({each.name for each in given})
-            return application
+            return mock.Mock()
 
         monkeypatch.setattr(app, "Chores", note)
         start()

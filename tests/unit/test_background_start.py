@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from placement_foundation.http.middleware import Surrounded
 from placement_foundation.serving import background
 from placement_foundation.serving.background import Chore, Chores
 
@@ -19,15 +20,12 @@ def nothing(
     return []
 
 
-def answered(chores: Chores) -> None:
-    chores({}, lambda *_: lambda _: None)
-
-
 def test_the_first_request_begins_them() -> None:
     done = threading.Event()
-    chores = Chores(nothing, [Chore("one", done.set, 0.01)])
+    chores = Chores([Chore("one", done.set, 0.01)])
+    application = Surrounded(nothing, 1, (), chores.start)
     assert not done.wait(0.1)
-    answered(chores)
+    application({}, lambda *_: lambda _: None)
     assert done.wait(10)
 
 
@@ -38,7 +36,7 @@ def test_a_process_that_is_forked_does_them_and_its_parent_does_not() -> None:
     def tell() -> None:
         os.write(writing, f"{os.getpid()}\n".encode())
 
-    chores = Chores(nothing, [Chore("one", tell, 0.01)])
+    chores = Chores([Chore("one", tell, 0.01)])
     child = os.fork()
     if not child:
         threading.Event().wait(1)
@@ -53,8 +51,8 @@ def test_a_process_that_is_forked_does_them_and_its_parent_does_not() -> None:
 
 def test_they_end_with_the_application() -> None:
     done = threading.Event()
-    chores = Chores(nothing, [Chore("to be ended", done.set, 0.01)])
-    answered(chores)
+    chores = Chores([Chore("to be ended", done.set, 0.01)])
+    chores.start()
     assert done.wait(10)
     del chores
     gc.collect()
