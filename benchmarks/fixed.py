@@ -15,11 +15,12 @@ import webob
 from benchmarks import client
 from placement import app, conf, policy
 from placement.operation import context_of
-from placement_foundation import context
+from placement_foundation.context import RequestContext
 from placement_foundation.database.storage import Database
 from placement_foundation.http import application, middleware
 from placement_foundation.http.answer import Answer
 from placement_foundation.http.application import Application
+from placement_foundation.http.middleware import Surrounded
 from placement_foundation.http.operation import Call, Operation, Reply
 from placement_foundation.http.version import always
 from placement_foundation.serving import interpreter
@@ -28,8 +29,8 @@ PATH = "/nothing"
 REST = "everything else"
 # The functions of each step: where each is, and its name.
 STEPS: dict[str, list[tuple[Any, str]]] = {
-    "request id, log, identity": [(middleware.Surrounded, "__call__")],
-    "context": [(context, "begin"), (context, "from_environment")],
+    "request id, log, identity": [(Surrounded, "__call__")],
+    "context": [(RequestContext, "from_environ")],
     "routing": [(Application, "_find")],
     "negotiation": [(Application, "_negotiate")],
     "sizes and media types": [
@@ -84,7 +85,7 @@ def measure(database: Database, times: int) -> dict[str, float]:
         context_of(conf.settings(config)),
         policy.make_enforcer(config),
     )
-    surrounded = middleware.surround(served, config, app.SURROUNDINGS)
+    surrounded = Surrounded(middleware.surround(served, config, app.SURROUNDINGS))
     interpreter.settle()
     took = defaultdict(list)
     with _timed() as watch:

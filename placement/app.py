@@ -30,7 +30,7 @@ from placement_foundation.http import (
     thread_limit,
 )
 from placement_foundation.http.application import Application, Service
-from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.middleware import Surrounded, Surroundings
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.http.version import Version
 from placement_foundation.observing import tracing
@@ -40,7 +40,7 @@ from placement_foundation.serving.background import Chore, Chores
 if TYPE_CHECKING:
     import socket
 
-    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import WSGIApplication
 
 LOG = log.getLogger(__name__)
 
@@ -68,19 +68,11 @@ SERVICE = Service(
 )
 
 
-def _is_open(environment: "WSGIEnvironment") -> bool:
-    return (environment.get("PATH_INFO") or "/") in openapi.OPEN
-
-
-def _identify(environment: "WSGIEnvironment") -> bool:
-    is_description = environment.get("PATH_INFO") == openapi.PATH
-    return is_description or middleware.identify_by_token(environment)
-
-
 SURROUNDINGS = Surroundings(
     log_name="placement.requestlog",
-    is_open=_is_open,
-    identify=_identify,
+    open_paths={"", *openapi.OPEN},
+    # Without an identity service, the empty path is not open.
+    identify=functools.partial(middleware.identify_by_token, open_paths=openapi.OPEN),
 )
 
 
@@ -195,11 +187,8 @@ def _assemble(
         context,
         enforcer,
         config.placement.max_heavy_requests,
+        config.api.max_request_body_size,
     )
-    around = SURROUNDINGS
-    if config.console.enabled:
-        application = console.Site(application, config)
-        around = console.admit(around)
     tracing.switch_on()
     pages = site.health_pages(connected)
     elsewhere: Sequence[tuple[socket.socket, WSGIApplication]] = ()
@@ -211,5 +200,8 @@ def _assemble(
             pages[monitoring.METRICS] = metrics
         guarded = site.Guarded(metrics, enforcer)
         application = page.beside(application, {monitoring.METRICS: guarded})
-    begin = Chores(chores).start
-    return middleware.surround(application, config, around, pages, elsewhere, begin)
+    beside = functools.partial(console.Site, config=config)
+    wrapped = middleware.surround(
+        application, config, SURROUNDINGS, beside if config.console.enabled else None
+    )
+    return Surrounded(wrapped, pages, elsewhere, Chores(chores).start)

@@ -28,8 +28,10 @@ SERVICE = Service(
 
 SURROUNDINGS = Surroundings(
     log_name="placement_nodes.requestlog",
-    is_open=middleware.is_open,
+    open_paths={"", "/", "/v1", "/v1/", "/healthcheck"},
     identify=surroundings.identify_as_administrator,
+    # Clients negotiate by these.
+    headers=version.headers(None),
 )
 
 
@@ -61,7 +63,11 @@ def build(config: cfg.ConfigOpts, database: Database) -> "WSGIApplication":
     """
     enforcer = policy.make_enforcer(config)
     application: WSGIApplication = Application(
-        SERVICE, database, conf.settings(config), enforcer
+        SERVICE,
+        database,
+        conf.settings(config),
+        enforcer,
+        largest_body=config.api.max_request_body_size,
     )
     if config.api.public_endpoint:
         application = middleware.at_endpoint(application, config.api.public_endpoint)
@@ -69,11 +75,5 @@ def build(config: cfg.ConfigOpts, database: Database) -> "WSGIApplication":
     elsewhere = monitoring.elsewhere(
         config, lambda: monitoring.metrics_page(database, measure.PREFIX)
     )
-    surrounded = surroundings.surround(
-        application, config, SURROUNDINGS, pages, elsewhere
-    )
-    return Surrounded(
-        middleware.with_version_bounds(surrounded),
-        surrounded.largest_body,
-        surrounded.elsewhere,
-    )
+    wrapped = surroundings.surround(application, config, SURROUNDINGS)
+    return Surrounded(wrapped, pages, elsewhere)

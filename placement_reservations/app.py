@@ -13,7 +13,7 @@ from placement_foundation import option
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, monitoring, refusal
 from placement_foundation.http.application import Application, Service
-from placement_foundation.http.middleware import Surroundings
+from placement_foundation.http.middleware import Surrounded, Surroundings
 from placement_foundation.http.page import Page
 from placement_foundation.serving import assembly, side
 from placement_reservations import conf, errors, measure, policy, version
@@ -26,17 +26,12 @@ from placement_reservations.routes import ROUTES
 from placement_reservations.world import World
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import WSGIApplication
 
 LOG = log.getLogger(__name__)
 
-OPEN_PATHS = {"", "/", "/versions", "/healthcheck"}
 # How long a process that stops waits for its event loop to finish its current work.
 LAST_TURN_SECONDS = 8
-
-
-def _is_open(environment: "WSGIEnvironment") -> bool:
-    return environment.get("PATH_INFO", "") in OPEN_PATHS
 
 
 SERVICE = Service(
@@ -49,7 +44,7 @@ SERVICE = Service(
 
 SURROUNDINGS = Surroundings(
     log_name="placement_reservations.requestlog",
-    is_open=_is_open,
+    open_paths={"", "/", "/versions", "/healthcheck"},
     identify=middleware.identify_as_administrator,
 )
 
@@ -156,7 +151,14 @@ def build(config: cfg.ConfigOpts, world: World) -> "WSGIApplication":
     :raises Exception: the policy file cannot be parsed
     """
     enforcer = policy.make_enforcer(config)
-    application = Application(SERVICE, world.database, world, enforcer)
+    application = Application(
+        SERVICE,
+        world.database,
+        world,
+        enforcer,
+        largest_body=config.api.max_request_body_size,
+    )
     pages = monitoring.health_pages(world.database, migration.SCHEMA)
     elsewhere = monitoring.elsewhere(config, lambda: _metrics_page(world))
-    return middleware.surround(application, config, SURROUNDINGS, pages, elsewhere)
+    wrapped = middleware.surround(application, config, SURROUNDINGS)
+    return Surrounded(wrapped, pages, elsewhere)

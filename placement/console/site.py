@@ -6,7 +6,7 @@ public APIs, like any other client.
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from oslo_config import cfg
 from placement import errors
 from placement.console import page, session
 from placement_foundation import context
-from placement_foundation.http.middleware import Surroundings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -45,21 +44,6 @@ def is_asked(environment: "WSGIEnvironment") -> bool:
     """Return whether a request is for the console."""
     path: str = environment.get("PATH_INFO", "")
     return path == ROOT or path.startswith(f"{ROOT}/")
-
-
-def admit(around: Surroundings) -> Surroundings:
-    """Let every caller into the console, whether or not they may use the API."""
-    return dataclasses.replace(
-        around,
-        is_open=_either(around.is_open),
-        identify=_either(around.identify),
-    )
-
-
-def _either(
-    rule: Callable[["WSGIEnvironment"], bool],
-) -> Callable[["WSGIEnvironment"], bool]:
-    return lambda environment: is_asked(environment) or rule(environment)
 
 
 class Site:

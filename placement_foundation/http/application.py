@@ -40,6 +40,7 @@ READING = "GET"
 LONGEST_ADDRESS = query_string.LONGEST
 PARTS_OF_ADDRESS = ("SCRIPT_NAME", "PATH_INFO", "QUERY_STRING")
 TOO_HEAVY = "Too many long-running requests are in progress. Please retry."
+UNLIMITED = sys.maxsize - 1
 # How much of the path of a write is recorded, in characters.
 LONGEST_ORIGIN = 500
 
@@ -88,6 +89,7 @@ class Application:
     :param given: the ``context`` of each call
     :param most_heavy: the most heavy requests in progress at a time: their threads
         compute without a pause, and share the interpreter with those of claims
+    :param largest_body: the size of the largest body of a request, in bytes
     """
 
     def __init__(
@@ -97,7 +99,9 @@ class Application:
         given: Any,
         enforcer: policy.Enforcer,
         most_heavy: int = 1,
+        largest_body: int = UNLIMITED,
     ) -> None:
+        self._largest_body = largest_body
         self._heavy = threading.BoundedSemaphore(most_heavy)
         self._service = service
         self._database = database
@@ -187,7 +191,7 @@ class Application:
         version: Version,
         place: _Place | None,
     ) -> webob.Response:
-        _check_sizes(request)
+        _check_sizes(request, self._largest_body)
         _check_body_headers(request)
         if place is None:
             raise errors.NotFound("")
@@ -198,7 +202,7 @@ class Application:
             )
         handler = _check_gates(request, operation, version)
         self._check_policy(request, operation)
-        asked = _Asked(request, operation, version)
+        asked = _Asked(request, operation, version, self._largest_body)
         answer = Answer(request, operation, version)
         with self._turn(asked):
             with telemetry.outcome(operation.counted):
@@ -293,27 +297,33 @@ class _Asked:
     """
 
     def __init__(
-        self, request: webob.Request, operation: Operation, version: Version
+        self,
+        request: webob.Request,
+        operation: Operation,
+        version: Version,
+        largest_body: int,
     ) -> None:
         self._operation = operation
         self.query: Any = None
         self.body: Json = None
         self.fault: errors.ServiceError | None = None
         try:
-            self._parse(request, version)
+            self._parse(request, version, largest_body)
         except errors.ServiceError as fault:
             names_nothing = not (operation.subject or operation.parse_path)
             if names_nothing or Deviation.BODY_FIRST in operation.deviation:
                 raise
             self.fault = fault
 
-    def _parse(self, request: webob.Request, version: Version) -> None:
+    def _parse(
+        self, request: webob.Request, version: Version, largest_body: int
+    ) -> None:
         parse_query = self._operation.query and self._operation.query.at(version)
         if parse_query:
             self.query = query_string.read(request.query_string, parse_query)
         accepted = self._operation.body and self._operation.body.at(version)
         if accepted:
-            raw = _body(request)
+            raw = _body(request, largest_body)
             if raw or Deviation.BODY_OPTIONAL not in self._operation.deviation:
                 self.body = schema.parse_json(raw, accepted)
 
@@ -366,7 +376,7 @@ def _path(request: webob.Request) -> str:
         return raw
 
 
-def _check_sizes(request: webob.Request) -> None:
+def _check_sizes(request: webob.Request, largest_body: int) -> None:
     """Refuse a request that is too large, before it is read.
 
     :raises AddressTooLong: the path and the query have more than a million characters
@@ -377,18 +387,13 @@ def _check_sizes(request: webob.Request) -> None:
     if sum(map(len, parts)) > LONGEST_ADDRESS:
         raise errors.AddressTooLong(f"It has more than {LONGEST_ADDRESS} bytes.")
     length: str = environment.get("CONTENT_LENGTH") or "0"
-    if length.isdecimal() and int(length[:20]) > _largest_body(request):
-        raise _too_large(request)
+    if length.isdecimal() and int(length[:20]) > largest_body:
+        raise _too_large(largest_body)
 
 
-def _largest_body(request: webob.Request) -> int:
-    # Without middleware there is no limit.
-    return int(request.environ.get(middleware.LARGEST_BODY_KEY, sys.maxsize - 1))
-
-
-def _too_large(request: webob.Request) -> errors.BodyTooLarge:
+def _too_large(largest_body: int) -> errors.BodyTooLarge:
     return errors.BodyTooLarge(
-        f"The largest body that is read has {_largest_body(request)} bytes."
+        f"The largest body that is read has {largest_body} bytes."
     )
 
 
@@ -452,11 +457,10 @@ def _last(request: webob.Request, name: str) -> str | None:
     return query_string.last(query_string.decode(request.query_string, "replace"), name)
 
 
-def _body(request: webob.Request) -> bytes:
+def _body(request: webob.Request, largest: int) -> bytes:
     length = int(request.environ.get("CONTENT_LENGTH") or 0)
     if length < 0:
         return b""
-    largest = _largest_body(request)
     try:
         # The size of a chunked body is not known in advance.
         raw: bytes = request.body if length else request.body_file.read(largest + 1)
@@ -465,7 +469,7 @@ def _body(request: webob.Request) -> bytes:
         # server raises its own errors for that.
         raise errors.BadRequest(f"Malformed JSON: the body ends early: {exc}") from exc
     if len(raw) > largest:
-        raise _too_large(request)
+        raise _too_large(largest)
     return raw
 
 

@@ -1,4 +1,4 @@
-"""The layers around the application: request id, log, identity, last-resort 500.
+"""The layers around the application: request id, log, identity.
 
 Each is a WSGI application wrapped around another one.
 """
@@ -8,8 +8,7 @@ import dataclasses
 import logging
 import re
 import time
-import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import webob.exc
@@ -19,7 +18,8 @@ from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement_foundation import context
-from placement_foundation.http import address, page, quotation
+from placement_foundation.context import RequestContext
+from placement_foundation.http import quotation
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ LOG = log.getLogger(__name__)
 
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VERSION_KEY = "placement.microversion"
-LARGEST_BODY_KEY = "placement.largest_body"
-NO_PAGES: Mapping[str, "WSGIApplication"] = types.MappingProxyType({})
 # How much of a body that is too large is read and thrown away.
 DRAINED, DRAINED_AT_ONCE = 256 * 1024 * 1024, 256 * 1024
+# Characters that could end a line of the log and forge another one.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # How much of an address is logged, in characters.
 LOGGED = 2000
 
@@ -43,99 +43,76 @@ LOGGED = 2000
 class Surroundings:
     """The parts of the surroundings of an application that differ between services.
 
-    ``log_name`` is the name of the log that has a line for each request. ``is_open``
-    returns whether a request may be anonymous. Where callers are not authenticated,
+    ``log_name`` is the name of the log that has a line for each request. ``open_paths``
+    are those that anonymous callers may request. Where callers are not authenticated,
     ``identify`` sets the headers that name the caller, and returns whether the caller
-    is known.
+    is known. ``headers`` are added to every answer that lacks them.
     """
 
     log_name: str
-    is_open: Callable[["WSGIEnvironment"], bool]
+    open_paths: Collection[str]
     identify: Callable[["WSGIEnvironment"], bool]
-
-
-def _nothing() -> None:
-    """Do nothing."""
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class Surrounded:
-    """An application with all that surrounds it.
+    """An application with all that surrounds it, as a server gets it.
 
-    ``largest_body`` is that of a request, in bytes. ``elsewhere`` has further
-    applications to serve, each at its own socket. ``begin`` is called by the first
-    request.
+    ``pages`` are public, by path, and outside of everything else. ``elsewhere`` has
+    further applications to serve, each at its own socket. ``begin`` is called by the
+    first request.
     """
 
     def __init__(
         self,
         application: "WSGIApplication",
-        largest_body: int,
-        elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]],
-        begin: Callable[[], object] = _nothing,
+        pages: Mapping[str, "WSGIApplication"] | None = None,
+        elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]] = (),
+        begin: Callable[[], object] = lambda: None,
     ) -> None:
         self._application = application
+        self._pages = pages or {}
+        self.elsewhere = elsewhere
         self._begin = begin
         self._has_begun = False
-        self.largest_body = largest_body
-        self.elsewhere = elsewhere
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Serve a request."""
-        environment[LARGEST_BODY_KEY] = self.largest_body
         if not self._has_begun:
             self._has_begun = True
             self._begin()
-
-        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
-            if status.startswith("413"):
-                _drain(environment["wsgi.input"])
-            return start_response(status, headers, *error)
-
-        return self._application(environment, start)
-
-
-def _drain(body: Any) -> None:
-    """Read the rest of a body that is too large, for its client to see the answer.
-
-    If the connection were closed at once, a client that is still sending would not.
-    """
-    left = DRAINED
-    # Each server has its own errors for a client that has gone.
-    with contextlib.suppress(Exception):
-        while left > 0 and (data := body.read(DRAINED_AT_ONCE)):
-            left -= len(data)
+        page = self._pages.get(environment.get("PATH_INFO", ""), self._application)
+        return page(environment, start_response)
 
 
 def surround(
     application: "WSGIApplication",
     config: cfg.ConfigOpts,
     around: Surroundings,
-    pages: Mapping[str, "WSGIApplication"] = NO_PAGES,
-    elsewhere: Sequence[tuple["socket.socket", "WSGIApplication"]] = (),
-    begin: Callable[[], object] = _nothing,
-) -> Surrounded:
-    """Return an application with all that surrounds it, as the options say.
+    beside: Callable[["WSGIApplication"], "WSGIApplication"] | None = None,
+) -> "WSGIApplication":
+    """Return an application with the layers around it, as the options say.
 
-    :param pages: public pages by path, outside of everything else
-    :param elsewhere: further applications, each with its own socket
-    :param begin: called by the first request
+    :param beside: returns a further layer, which every caller reaches
     """
     if config.api.auth_strategy == "noauth2":
         LOG.warning(
             "Callers are not authenticated (auth_strategy = noauth2): every caller may "
             "do anything."
         )
-    wrapped: Any = with_context(application, around)
-    wrapped = AUTHENTICATION[config.api.auth_strategy](wrapped, config, around)
+        wrapped: Any = with_context(application, around, around.identify)
+    else:
+        wrapped = with_keystone(with_context(application, around), config, around)
+    if beside:
+        wrapped = beside(wrapped)
     if config.cors.allowed_origin:
         wrapped = cors.CORS(wrapped, config)
     wrapped = with_request_log(wrapped, around)
     if config.oslo_middleware.enable_proxy_headers_parsing:
         wrapped = http_proxy_to_wsgi.HTTPProxyToWSGI(wrapped, config)
-    wrapped = page.beside(wrapped, pages)
-    return Surrounded(wrapped, config.api.max_request_body_size, elsewhere, begin)
+    return wrapped  # type: ignore[no-any-return]
 
 
 def with_request_log(
@@ -153,14 +130,16 @@ def with_request_log(
         inbound = environment.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
         if REQUEST_ID.fullmatch(inbound):
             environment[context.GLOBAL_REQUEST_ID] = inbound
-        context.begin(request_id, environment.get(context.GLOBAL_REQUEST_ID))
+        # Otherwise log records of this thread would carry the request before.
+        RequestContext(
+            request_id=request_id,
+            global_request_id=environment.get(context.GLOBAL_REQUEST_ID),
+        )
         # A request that accepts anything gets our preferred media type.
         if environment.get("HTTP_ACCEPT", "") in ("", "*/*"):
             environment["HTTP_ACCEPT"] = "application/json"
         is_logged = request_log.isEnabledFor(logging.INFO)
-        line = _request_line(environment) if is_logged else ""
-        # A proxy has written it.
-        caller = address.escape_controls(environment.get("REMOTE_ADDR") or "-")
+        caller, line = _describe(environment) if is_logged else ("", "")
         request_log.debug("Starting request: %s %s", caller, line)
 
         def start_logged(
@@ -175,17 +154,34 @@ def with_request_log(
                     caller,
                     line,
                     code,
-                    _header(headers, "content-length"),
+                    _header(headers, "content-length") or "-",
                     environment.get(VERSION_KEY, "-"),
                     extra=_facts(environment, code, seconds),
                 )
+            if code == "413":
+                _drain(environment["wsgi.input"])
             headers.append(("x-openstack-request-id", request_id))
+            for name, text in around.headers.items():
+                if _header(headers, name.lower()) is None:
+                    headers.append((name, text))
             return start_response(status, headers, *error)
 
         with telemetry.request(environment):
             return application(environment, start_logged)
 
     return logged
+
+
+def _drain(body: Any) -> None:
+    """Read the rest of a body that is too large, for its client to see the answer.
+
+    If the connection were closed at once, a client that is still sending would not.
+    """
+    left = DRAINED
+    # Each server has its own errors for a client that has gone.
+    with contextlib.suppress(Exception):
+        while left > 0 and (data := body.read(DRAINED_AT_ONCE)):
+            left -= len(data)
 
 
 def _facts(
@@ -205,18 +201,25 @@ def _facts(
     }
 
 
-def _request_line(environment: "WSGIEnvironment") -> str:
+def _describe(environment: "WSGIEnvironment") -> tuple[str, str]:
+    """Return the caller and the first line of a request, as they are logged."""
     uri = environment.get("SCRIPT_NAME", "") + environment.get("PATH_INFO", "")
     if environment.get("QUERY_STRING"):
         uri += f"?{environment['QUERY_STRING']}"
     if len(uri) > LOGGED:
         uri = f"{uri[:LOGGED]}... ({len(uri)} characters)"
     line = f'"{quotation.cut(environment["REQUEST_METHOD"])} {uri}"'
-    return address.escape_controls(line)
+    # A proxy has written the address of the caller.
+    caller = environment.get("REMOTE_ADDR") or "-"
+    return _escape_controls(caller), _escape_controls(line)
 
 
-def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str:
-    return next((value for name, value in headers if name.lower() == wanted), "-")
+def _escape_controls(text: str) -> str:
+    return CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def _header(headers: Iterable[tuple[str, str]], wanted: str) -> str | None:
+    return next((value for name, value in headers if name.lower() == wanted), None)
 
 
 def with_keystone(
@@ -231,33 +234,54 @@ def with_keystone(
     def guarded(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        inner = application if around.is_open(environment) else authenticated
+        is_open = environment.get("PATH_INFO", "") in around.open_paths
+        inner = application if is_open else authenticated
         return inner(environment, start_response)
 
     return guarded
 
 
-def with_noauth(
-    application: "WSGIApplication", config: cfg.ConfigOpts, around: Surroundings
+def with_context(
+    application: "WSGIApplication",
+    around: Surroundings,
+    identify: Callable[["WSGIEnvironment"], bool] = lambda environment: True,
 ) -> "WSGIApplication":
-    """Trust the headers of the caller. For tests only."""
+    """Create the context of a request, and refuse unknown callers.
 
-    def believed(
+    :param identify: as in ``Surroundings``
+    """
+
+    def known(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        if not around.identify(environment):
-            return refuse(environment, start_response)
+        if not identify(environment):
+            return _refuse(environment, start_response)
+        # Log records of this thread carry it from here on.
+        asking = RequestContext.from_environ(dict(environment))
+        is_open = environment.get("PATH_INFO", "") in around.open_paths
+        # A user with an empty name is known.
+        if asking.user_id is None and not is_open:
+            return _refuse(environment, start_response)
+        environment[context.ENVIRONMENT_KEY] = asking
         return application(environment, start_response)
 
-    return believed
+    return known
 
 
-def identify_by_token(environment: "WSGIEnvironment") -> bool:
+def _refuse(
+    environment: "WSGIEnvironment", start_response: "StartResponse"
+) -> Iterable[bytes]:
+    return webob.exc.HTTPUnauthorized()(environment, start_response)  # type: ignore[no-any-return]
+
+
+def identify_by_token(
+    environment: "WSGIEnvironment", open_paths: Collection[str]
+) -> bool:
     """Take a token for a user and a project: ``X-Auth-Token: user:project``.
 
-    The root document needs none.
+    :param open_paths: those of requests that need none
     """
-    if environment.get("PATH_INFO") == "/":
+    if environment.get("PATH_INFO") in open_paths:
         return True
     token = environment.get("HTTP_X_AUTH_TOKEN")
     if token is None:
@@ -279,30 +303,3 @@ def identify_as_administrator(environment: "WSGIEnvironment") -> bool:
     environment["HTTP_X_TENANT_ID"] = "admin"
     environment["HTTP_X_ROLES"] = "admin"
     return True
-
-
-AUTHENTICATION = {"keystone": with_keystone, "noauth2": with_noauth}
-
-
-def with_context(
-    application: "WSGIApplication", around: Surroundings
-) -> "WSGIApplication":
-    """Create the context of a request, and refuse unknown callers."""
-
-    def known(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        asking = context.from_environment(environment)
-        if context.is_anonymous(asking) and not around.is_open(environment):
-            return refuse(environment, start_response)
-        environment[context.ENVIRONMENT_KEY] = asking
-        return application(environment, start_response)
-
-    return known
-
-
-def refuse(
-    environment: "WSGIEnvironment", start_response: "StartResponse"
-) -> Iterable[bytes]:
-    """Answer 401."""
-    return webob.exc.HTTPUnauthorized()(environment, start_response)  # type: ignore[no-any-return]

@@ -39,8 +39,8 @@ class Call(Generic[S, C]):
     policy lets them in as well. ``knows`` returns whether the caller already has the
     answer that is based on something (see ``Reply``). ``store`` renders a large reply
     bit by bit onto the disk, in the row's ``formats``: in the transaction, so that its
-    value may be an iterator that still reads. ``must_end`` returns whether a handler that
-    waits for news must answer now.
+    value may be an iterator that still reads. ``must_end`` returns whether a handler
+    that waits for news must answer now.
     """
 
     database: Database

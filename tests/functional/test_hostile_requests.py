@@ -150,10 +150,6 @@ def test_a_body_of_unknown_size_is_read_so_far(
     assert answer.status_int == status
 
 
-def test_a_server_gets_the_largest_size_of_a_body(database: Database) -> None:
-    assert getattr(limited(database, 17), "largest_body", None) == 17
-
-
 def test_a_body_that_makes_no_sense_to_the_server(
     application: "WSGIApplication", caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,7 +23,7 @@ def nothing(
 def test_the_first_request_begins_them() -> None:
     done = threading.Event()
     chores = Chores([Chore("one", done.set, 0.01)])
-    application = Surrounded(nothing, 1, (), chores.start)
+    application = Surrounded(nothing, begin=chores.start)
     assert not done.wait(0.1)
     application({}, lambda *_: lambda _: None)
     assert done.wait(10)
