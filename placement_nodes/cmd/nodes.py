@@ -12,7 +12,6 @@ from placement_nodes import app, conf, policy
 from placement_nodes.db import migration
 from placement_nodes.sync import listing
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable
-from placement_nodes.sync.listing import TraitFilter
 
 
 def _example(url: str) -> str:
@@ -51,14 +50,12 @@ def serve(asked: argparse.Namespace) -> int:
 
 def list_nodes(asked: argparse.Namespace) -> int:
     """List nodes by their traits: of this service, or of Ironic."""
-    wanted = TraitFilter(
-        frozenset(asked.trait), frozenset(asked.any_trait), frozenset(asked.not_trait)
-    )
+    wanted = asked.trait, asked.any_trait, asked.not_trait
     try:
         way = access.from_environment(url=asked.url, token=asked.token)
         nodes = BareMetal(way, listing.COLUMNS).list_nodes()
         with pipe.dropping_the_rest():
-            output.show_table(listing.COLUMNS, listing.rows(nodes, wanted))
+            output.show_table(listing.COLUMNS, listing.rows(nodes, *wanted))
     except (Misconfigured, Unreadable, pipe.Unwritable) as exc:
         command.complain(PROGRAM.name, exc)
         return 1

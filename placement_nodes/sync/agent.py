@@ -22,6 +22,9 @@ LOG = log.getLogger(__name__)
 
 # If Placement does not answer for this many nodes in a row, the rest are not tried.
 PATIENCE = 3
+# These errors are about no node: for each further one, Keystone would be called again.
+SILENCE = (errors.Unavailable, errors.Unauthorized)
+UNANSWERED = "Placement cannot be reached, or does not know the agent"
 
 
 @dataclasses.dataclass(slots=True)
@@ -61,8 +64,8 @@ class Caution:
     expected: bool = False
 
 
-# Works on a node, and returns whether it has called Placement.
-Task = Callable[[Tally], bool]
+# Works on a node.
+Task = Callable[[Tally], None]
 
 
 class Agent:
@@ -197,12 +200,10 @@ class Agent:
         """Check whether Placement answers, in a pass without work."""
         try:
             self._placement.get("/", version="1.0")
-        except (errors.Unavailable, errors.Unauthorized) as exc:
-            LOG.error("Placement cannot be reached, or does not know us: %s", exc)
-            return
         except errors.PlacementError as exc:
-            LOG.error("Placement: %s", exc)
-        self._heard("placement")
+            LOG.error("%s: %s", UNANSWERED, exc)
+        else:
+            self._heard("placement")
 
     def _work(self, tasks: Sequence[tuple[str, Task]], tally: Tally) -> None:
         """Do tasks, some at a time; a failure of one does not stop the others.
@@ -244,43 +245,32 @@ class Agent:
     def _attempt(self, uuid: str, task: Task, tally: Tally) -> bool | None:
         """Do a task, and return whether Placement answered; None if it is not known."""
         try:
-            is_asked = task(tally)
-        except errors.Unavailable as exc:
-            return self._miss(uuid, f"Placement cannot be reached: {exc}", tally)
-        except errors.Unauthorized as exc:
-            # The error is about no node. Each further one would call Keystone again.
-            return self._miss(uuid, f"Placement does not know the agent: {exc}", tally)
+            task(tally)
+        except SILENCE as exc:
+            self._unanswered.add(uuid)
+            tally.unanswered.add(uuid)
+            _blame(uuid, f"{UNANSWERED}: {exc}", tally)
+            return False
         except errors.PlacementError as exc:
-            is_asked = True
             _blame(uuid, str(exc), tally)
         except Unreadable as exc:
-            is_asked = False
             _blame(uuid, str(exc), tally)
+            return None
         except Exception:
             # A fault of one node must not affect the others.
-            is_asked = False
             LOG.exception("%s: the agent failed", uuid)
             tally.failed.add(uuid)
-        if not is_asked:
             return None
         self._heard("placement")
         self._unanswered.discard(uuid)
         return True
 
-    def _miss(self, uuid: str, what: str, tally: Tally) -> bool:
-        """Note a node for which there is no answer, and return False."""
-        self._unanswered.add(uuid)
-        tally.unanswered.add(uuid)
-        _blame(uuid, what, tally)
-        return False
-
-    def _synchronise(self, wanted: Wanted, tally: Tally) -> bool:
+    def _synchronise(self, wanted: Wanted, tally: Tally) -> None:
         faults = self._placement.retry_lost_races(partial(self._once, wanted, tally))
         for fault in faults:
             _blame(wanted.uuid, fault, tally)
         if not faults and wanted.uuid not in tally.left_out:
             tally.synchronised.add(wanted.uuid)
-        return True
 
     def _once(self, wanted: Wanted, tally: Tally) -> list[str]:
         """Compare a node with its provider, make the changes, and report faults.
@@ -309,13 +299,13 @@ class Agent:
                 tally.changed.add(wanted.uuid)
         return faults
 
-    def _remove(self, uuid: str, tally: Tally) -> bool:
+    def _remove(self, uuid: str, tally: Tally) -> None:
         if self._nodes.find_node(uuid) is not None:
             # The node has been enrolled since the list was read.
-            return False
+            return
         self._say(f"{uuid}: the node is gone, delete the provider")
         if self._dry:
-            return False
+            return
         try:
             self._placement.delete(path_of("resource_providers", uuid), version="1.23")
         except errors.Conflict as exc:
@@ -329,7 +319,6 @@ class Agent:
                 raise
             LOG.debug("the provider %s is gone already", uuid)
         tally.removed.add(uuid)
-        return True
 
     def _forget(self, tally: Tally) -> None:
         """Forget the providers that were removed, in one write for all of them.

@@ -3,11 +3,10 @@
 import contextlib
 import fcntl
 import json
-import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from placement_clients.feed import state
 from placement_nodes.sync import plan
 
 VERSION = 1
@@ -26,43 +25,27 @@ class Memory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Several nodes are worked on at a time.
-        self._lock = threading.Lock()
-        self._providers, self._missing = _read(path)
-
-    @property
-    def providers(self) -> frozenset[str]:
-        """The UUIDs."""
-        return self._providers
-
-    @property
-    def missing(self) -> Mapping[str, float]:
-        """Since when nodes have been missing, by UUID."""
-        return self._missing
+        self.providers, self.missing = _read(path)
 
     def miss(self, uuids: Iterable[str], now: float) -> None:
         """Note which nodes are missing; all others are present."""
-        with self._lock:
-            missing = {uuid: self._missing.get(uuid, now) for uuid in uuids}
-            self._replace(self._providers, missing)
+        missing = {uuid: self.missing.get(uuid, now) for uuid in uuids}
+        self._replace(self.providers, missing)
 
     def add(self, uuids: Iterable[str]) -> None:
         """Add providers."""
-        with self._lock:
-            self._replace(self._providers.union(uuids), self._missing)
+        self._replace(self.providers.union(uuids), self.missing)
 
     def forget(self, uuids: Iterable[str]) -> None:
         """Remove providers."""
-        with self._lock:
-            left = self._providers.difference(uuids)
-            missing = {uuid: at for uuid, at in self._missing.items() if uuid in left}
-            self._replace(left, missing)
+        left = self.providers.difference(uuids)
+        missing = {uuid: at for uuid, at in self.missing.items() if uuid in left}
+        self._replace(left, missing)
 
     def _replace(self, providers: frozenset[str], missing: Mapping[str, float]) -> None:
-        if (providers, missing) == (self._providers, self._missing):
-            return
-        _write(self._path, providers, missing)
-        self._providers, self._missing = providers, missing
+        if (providers, missing) != (self.providers, self.missing):
+            _write(self._path, providers, missing)
+            self.providers, self.missing = providers, missing
 
 
 @contextlib.contextmanager
@@ -105,12 +88,7 @@ def _write(path: Path, providers: frozenset[str], missing: Mapping[str, float]) 
         "providers": sorted(providers),
         "missing": dict(missing),
     }
-    draft = path.with_name(f"{path.name}.new")
     try:
-        with draft.open("w") as file:
-            json.dump(document, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        state.write(path, json.dumps(document, indent=1))
     except OSError as exc:
         raise Unusable(f"{path} cannot be written: {exc}") from exc

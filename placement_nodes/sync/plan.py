@@ -7,14 +7,21 @@ the UUID of the node, also as its name.
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from placement_clients import errors
 from placement_clients.adapter import path_of
 from placement_clients.client import Client
-from placement_clients.record import INVENTORIES, TRAITS, Inventory, parse_provider
+from placement_clients.record import (
+    INVENTORIES,
+    TRAITS,
+    Inventory,
+    Part,
+    parse_provider,
+)
 
+T = TypeVar("T")
 CUSTOM_PREFIX = "CUSTOM_"
 AVAILABLE = "available"
 # Power states in which it is unknown whether the node would start.
@@ -53,28 +60,28 @@ class Wanted:
 class Found:
     """The state in Placement: of the provider, and of the traits it should have.
 
-    ``generation`` is None if there is no provider. ``name`` is that of the provider.
-    ``known_traits`` are the wanted traits that exist.
+    ``name`` is that of the provider, None if there is no provider: a new one has
+    generation 0. ``known_traits`` are the wanted traits that exist.
     """
 
-    generation: int | None
+    generation: int
     inventories: Mapping[str, Inventory]
     traits: frozenset[str]
     known_traits: frozenset[str]
-    name: str = ""
+    name: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
     """A write to Placement.
 
-    ``perform`` takes the generation of the provider, None if there is none yet, and
-    returns the next one. ``optional`` steps may be refused because of allocations; the
-    steps after them are done all the same.
+    ``perform`` takes the generation of the provider, and returns the next one.
+    ``optional`` steps may be refused because of allocations; the steps after them are
+    done all the same.
     """
 
     text: str
-    perform: Callable[[Client, int | None], int | None]
+    perform: Callable[[Client, int], int]
     optional: bool = False
 
 
@@ -138,7 +145,7 @@ def find(placement: Client, wanted: Wanted) -> Found:
     uuid = wanted.uuid
     name = _name_of(placement, uuid)
     if name is None:
-        return Found(None, {}, frozenset(), _existing(placement, wanted.traits))
+        return Found(0, {}, frozenset(), _existing(placement, wanted.traits))
     inventories = placement.get_part(uuid, INVENTORIES)
     traits = frozenset(placement.get_part(uuid, TRAITS).value)
     existing = traits
@@ -183,7 +190,7 @@ def steps(wanted: Wanted, found: Found) -> list[Step]:
 
 
 def _provider_steps(wanted: Wanted, found: Found) -> list[Step]:
-    if found.generation is None:
+    if found.name is None:
         return [_create(wanted.uuid)]
     return [] if found.name == wanted.uuid else [_rename(wanted.uuid, found.name)]
 
@@ -193,7 +200,13 @@ def _inventory_steps(wanted: Wanted, found: Found) -> list[Step]:
         return []
     if wanted.resource_class is None:
         return [_withdraw(wanted.uuid, found.inventories)]
-    return [_ensure_class(wanted.resource_class), _replace_inventories(wanted)]
+    text = f"set the inventory to one {wanted.resource_class}"
+    if wanted.reserved:
+        text += ", reserved"
+    return [
+        _ensure("resource class", "resource_classes", wanted.resource_class, "1.7"),
+        _replace(text, wanted.uuid, INVENTORIES, wanted.inventories, optional=True),
+    ]
 
 
 def _trait_steps(wanted: Wanted, found: Found) -> list[Step]:
@@ -201,33 +214,29 @@ def _trait_steps(wanted: Wanted, found: Found) -> list[Step]:
     if names == found.traits:
         return []
     missing = sorted(names - found.known_traits)
+    text = f"set the traits to {', '.join(sorted(names)) or 'none'}"
     return [
-        *(_ensure_trait(name) for name in missing),
-        _replace_traits(wanted.uuid, names),
+        *(_ensure("trait", "traits", name, "1.6") for name in missing),
+        _replace(text, wanted.uuid, TRAITS, names),
     ]
 
 
 def _create(uuid: str) -> Step:
-    def perform(placement: Client, generation: int | None) -> int:
+    def perform(placement: Client, generation: int) -> int:
         try:
             return placement.create_provider(uuid, uuid=uuid).generation
-        except errors.Conflict as exc:
+        except errors.Conflict:
             if not is_there(placement, uuid):
                 # Another provider has the name.
                 raise
             # Another client has created it since the check.
-            raise errors.Conflict(
-                exc.detail,
-                status=exc.status,
-                code=errors.CONCURRENT_UPDATE,
-                request_id=exc.request_id,
-            ) from exc
+            return placement.get_provider(uuid).generation
 
     return Step(f"create the provider {uuid}", perform)
 
 
 def _rename(uuid: str, name: str) -> Step:
-    def perform(placement: Client, generation: int | None) -> int:
+    def perform(placement: Client, generation: int) -> int:
         path = path_of("resource_providers", uuid)
         renamed = placement.put(path, {"name": uuid}, version="1.0")
         return parse_provider(renamed.document).generation
@@ -247,56 +256,29 @@ def _withdraw(uuid: str, inventories: Mapping[str, Inventory]) -> Step:
     """Remove all inventories; while an instance uses them, only reserve them."""
     reserved = reserve(inventories)
 
-    def perform(placement: Client, generation: int | None) -> int:
-        before = _known(generation)
+    def perform(placement: Client, generation: int) -> int:
         try:
-            return placement.replace(uuid, INVENTORIES, before, {}).generation
+            return placement.replace(uuid, INVENTORIES, generation, {}).generation
         except errors.Conflict as exc:
             if not exc.in_use or reserved == inventories:
                 raise
-        return placement.replace(uuid, INVENTORIES, before, reserved).generation
+        return placement.replace(uuid, INVENTORIES, generation, reserved).generation
 
     return Step("remove the inventory", perform, optional=True)
 
 
-def _ensure_class(name: str) -> Step:
-    def perform(placement: Client, generation: int | None) -> int | None:
-        placement.put(path_of("resource_classes", name), version="1.7")
+def _ensure(kind: str, path: str, name: str, version: str) -> Step:
+    def perform(placement: Client, generation: int) -> int:
+        placement.put(path_of(path, name), version=version)
         return generation
 
-    return Step(f"make sure of the resource class {name}", perform)
+    return Step(f"make sure of the {kind} {name}", perform)
 
 
-def _replace_inventories(wanted: Wanted) -> Step:
-    def perform(placement: Client, generation: int | None) -> int:
-        return placement.replace(
-            wanted.uuid, INVENTORIES, _known(generation), wanted.inventories
-        ).generation
+def _replace(
+    text: str, uuid: str, part: Part[T], value: T, *, optional: bool = False
+) -> Step:
+    def perform(placement: Client, generation: int) -> int:
+        return placement.replace(uuid, part, generation, value).generation
 
-    return Step(
-        f"set the inventory to one {wanted.resource_class}"
-        f"{', reserved' if wanted.reserved else ''}",
-        perform,
-        optional=True,
-    )
-
-
-def _ensure_trait(name: str) -> Step:
-    def perform(placement: Client, generation: int | None) -> int | None:
-        placement.put(path_of("traits", name), version="1.6")
-        return generation
-
-    return Step(f"make sure of the trait {name}", perform)
-
-
-def _replace_traits(uuid: str, names: frozenset[str]) -> Step:
-    def perform(placement: Client, generation: int | None) -> int:
-        return placement.replace(uuid, TRAITS, _known(generation), names).generation
-
-    return Step(f"set the traits to {', '.join(sorted(names)) or 'none'}", perform)
-
-
-def _known(generation: int | None) -> int:
-    if generation is None:
-        raise ValueError("the provider has to be created first")
-    return generation
+    return Step(text, perform, optional)

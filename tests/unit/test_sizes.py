@@ -19,7 +19,7 @@ BOUNDS = {
     "placement": 19_656,
     "placement_foundation": 4_193,
     "placement_clients": 5_231,
-    "placement_nodes": 2_560,
+    "placement_nodes": 2_472,
     "placement_reservations": 5_915,
 }
 LINES_OF_TESTS = 58008
