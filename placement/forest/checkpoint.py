@@ -62,7 +62,7 @@ def follow(
     if root_ids is None or _are_renamed(base.forest.vocabulary, words):
         return read_all(connection, position)
     telemetry.record(measure.FOREST_REFRESHES, extent="changes")
-    trees = reading.load(connection, words, root_ids, base.forest.provider)
+    trees = reading.load(connection, words, root_ids)
     grown = base.forest.replace(words, root_ids, trees)
     # Where a list does not go back, a restore of the database cannot be ruled out.
     may_be_restored = changed.is_backward or changed.shards

@@ -3,8 +3,8 @@
 A program that writes to the database without recording its changes alters some of them.
 """
 
-from placement.forest import block, checksum
-from placement.forest.forest import Forest
+from placement.forest import checksum
+from placement.forest.forest import Forest, sums_of
 from placement.model.checksum import MODULUS
 from placement.objects.database_sum import Fingerprint
 
@@ -16,7 +16,7 @@ def of_forest(forest: Forest) -> Fingerprint:
     """Return the fingerprint of a forest."""
     words = forest.vocabulary
     sums = (
-        *checksum.add_up(map(block.sums_of, forest.blocks)),
+        *checksum.add_up(map(sums_of, forest.blocks)),
         checksum.of_names(words.traits, words.classes),
     )
     return tuple(number % MODULUS for number in sums)

@@ -1,42 +1,258 @@
 """The providers of a cloud at one moment, with the names of traits and classes.
 
 A forest never changes. The next one is made from it and the trees that differ, and
-shares the rest with it.
+shares the rest with it. Its trees are in blocks, each with an index of their members.
 """
 
 import bisect
 import dataclasses
 import itertools
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
-from placement.forest import block, index
-from placement.forest.block import Block, Need
-from placement.forest.index import Entry, Index
+from placement.forest import checksum
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
-from placement.model.constraint import Amount, Constraint, MemberOf
+from placement.model.constraint import Constraint, MemberOf, Resources
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 
+T = TypeVar("T")
+
+# A constraint on some member of a tree, and the aggregates of providers that meet it
+# and share with the trees that have such an aggregate.
+Need: TypeAlias = tuple[Constraint, frozenset[str]]
+# A key of a provider, and the id of the root of its tree.
+Entry: TypeAlias = tuple[str, int]
+
 # The aggregates of no provider.
 UNHELPED: frozenset[str] = frozenset()
+# All trees, as bits.
+EVERYWHERE = -1
+# Less than the room of any provider.
+NO_ROOM = -1
+# How many amounts a block remembers, with the trees that have room for them.
+MOST_AMOUNTS = 64
 # How many trees a block has when it is made; it may grow to twice as many.
 BLOCK_SIZE = 256
+# Translates the digits of zeros and ones to their values.
+_VALUES = bytes(digit == ord("1") for digit in range(256))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Block:
+    """Some trees in the order of their roots' ids.
+
+    Sets of trees are bits by position. ``single`` are the trees with one provider.
+    ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
+    have the largest room of a member of each tree, by position, and ``most`` the
+    largest of these. ``sharing`` are the providers that serve other trees as well.
+    """
+
+    roots: tuple[int, ...]
+    trees: tuple[Tree, ...]
+    single: int
+    traits: Mapping[str, int]
+    aggregates: Mapping[str, int]
+    rooms: Mapping[str, tuple[int, ...]]
+    most: Mapping[str, int]
+    sharing: tuple[Provider, ...]
+    # The trees with room for an amount: most requests are for the same few amounts.
+    _roomy: dict[tuple[str, int], int] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def select(
+        self, needs: Iterable[Need], first: int = 0, end: int | None = None
+    ) -> Iterator[Tree]:
+        """Return the trees that may meet all needs, according to the index.
+
+        :param first: the position of the first one to look at
+        :param end: the position after the last one; None means all
+        """
+        bits = (1 << (len(self.trees) if end is None else end)) - (1 << first)
+        for each, helping in needs:
+            if not bits:
+                break
+            bits &= self._meeting(each) | _united(self.aggregates, helping)
+        return _at(bits, self.trees)
+
+    def _meeting(self, each: Constraint) -> int:
+        """Return all trees with a member that meets a constraint, and maybe others."""
+        if isinstance(each, Resources):
+            bits = EVERYWHERE
+            for name, amount in each.value:
+                bits &= self._with_room(name, amount)
+            return bits
+        if not each.among:
+            return EVERYWHERE
+        bits = _united(getattr(self, each.among), each.names)
+        return ~(bits & self.single) if each.forbids else bits
+
+    def _with_room(self, name: str, amount: int) -> int:
+        """Return the trees in which some member has room for an amount."""
+        if self.most.get(name, NO_ROOM) < amount:
+            return 0
+        bits = self._roomy.get((name, amount))
+        if bits is None:
+            digits = ["1" if room >= amount else "0" for room in self.rooms[name]]
+            bits = int("".join(reversed(digits)), 2)
+            if len(self._roomy) >= MOST_AMOUNTS:
+                self._roomy.clear()
+            self._roomy[name, amount] = bits
+        return bits
+
+    def replace(self, trees: Mapping[int, Tree]) -> "Block":
+        """Return the block with some of its trees replaced, by the ids of their roots.
+
+        This is quick if only usages have changed.
+        """
+        replaced = list(self.trees)
+        # By the classes in which a tree has another room now.
+        rooms: dict[str, list[int]] = {}
+        sums = _sums.get(self)
+        for root_id, tree in trees.items():
+            position = self.roots.index(root_id)
+            if not _are_indexed_alike(replaced[position], tree):
+                changed = dict(zip(self.roots, self.trees, strict=True))
+                return block_of({**changed, **trees})
+            before = replaced[position]
+            if sums:
+                sums = checksum.exchange(
+                    sums, checksum.of_tree(tree), checksum.of_tree(before)
+                )
+            replaced[position] = tree
+            for name, room in _rooms_of(tree).items():
+                if self.rooms[name][position] != room:
+                    rooms.setdefault(name, [*self.rooms[name]])[position] = room
+        renewed = dataclasses.replace(
+            self,
+            trees=tuple(replaced),
+            rooms={
+                **self.rooms,
+                **{name: tuple(each) for name, each in rooms.items()},
+            },
+            most={**self.most, **{name: max(each) for name, each in rooms.items()}},
+            sharing=_list_sharing(replaced) if self.sharing else (),
+        )
+        if sums:
+            _sums[renewed] = sums
+        return renewed
+
+
+# The sums of blocks that were compared with the database, as long as blocks are kept.
+_sums: weakref.WeakKeyDictionary[Block, checksum.Sums] = weakref.WeakKeyDictionary()
+
+
+def sums_of(block: Block) -> checksum.Sums:
+    """Return the sums over the trees of a block."""
+    sums = _sums.get(block)
+    if sums is None:
+        sums = checksum.add_up([checksum.of_tree(tree) for tree in block.trees])
+        _sums[block] = sums
+    return sums
+
+
+def block_of(trees: Mapping[int, Tree]) -> Block:
+    """Return the block of some trees, given in the order of the ids of their roots."""
+    listed = tuple(trees.values())
+    traits: dict[frozenset[str], int] = {}
+    aggregates: dict[frozenset[str], int] = {}
+    rooms: dict[str, list[int]] = {}
+    single = 0
+    for position, tree in enumerate(listed):
+        bit = 1 << position
+        if len(tree.members) == 1:
+            single |= bit
+        for member in tree.members:
+            traits[member.traits] = traits.get(member.traits, 0) | bit
+        aggregates[tree.aggregates] = aggregates.get(tree.aggregates, 0) | bit
+        for name, room in _rooms_of(tree).items():
+            if name not in rooms:
+                rooms[name] = [NO_ROOM] * len(listed)
+            rooms[name][position] = room
+    return Block(
+        tuple(trees),
+        listed,
+        single,
+        _each(traits),
+        _each(aggregates),
+        {name: tuple(each) for name, each in rooms.items()},
+        {name: max(each) for name, each in rooms.items()},
+        _list_sharing(listed),
+    )
+
+
+def _list_sharing(trees: Iterable[Tree]) -> tuple[Provider, ...]:
+    return tuple(member for tree in trees for member in tree.members if member.shares)
+
+
+def _rooms_of(tree: Tree) -> dict[str, int]:
+    """Return the most that a member has room for, by resource class."""
+    rooms: dict[str, int] = {}
+    for member in tree.members:
+        for name, inventory in member.inventories.items():
+            room = max(inventory.room, NO_ROOM)
+            if room > rooms.get(name, NO_ROOM - 1):
+                rooms[name] = room
+    return rooms
+
+
+def _are_indexed_alike(one: Tree, other: Tree) -> bool:
+    """Return whether two trees differ only in their room, or not at all."""
+    return len(one.members) == len(other.members) and all(
+        before.traits == after.traits
+        and before.aggregates == after.aggregates
+        and before.inventories.keys() == after.inventories.keys()
+        for before, after in zip(one.members, other.members, strict=True)
+    )
+
+
+def _each(sets: Mapping[frozenset[str], int]) -> dict[str, int]:
+    """Return the bits of each name, from the bits of sets of names."""
+    bits: dict[str, int] = {}
+    for names, trees in sets.items():
+        for name in names:
+            bits[name] = bits.get(name, 0) | trees
+    return bits
+
+
+def _united(bits_by_name: Mapping[str, int], names: Iterable[str]) -> int:
+    """Return the bits of any of some names."""
+    bits = 0
+    for name in names:
+        bits |= bits_by_name.get(name, 0)
+    return bits
+
+
+def _at(bits: int, things: Sequence[T]) -> Iterator[T]:
+    """Return the things at the positions of the bits that are set."""
+    chosen = bin(bits)[:1:-1].encode().translate(_VALUES)
+    return itertools.compress(things, chosen)
+
+
+def blocks_of(trees: Mapping[int, Tree], size: int) -> Iterator[Block]:
+    """Yield blocks of some trees, given in the order of the ids of their roots."""
+    roots: Sequence[int] = tuple(trees)
+    for start in range(0, len(roots), size):
+        yield block_of({key: trees[key] for key in roots[start : start + size]})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Forest:
     """All trees, or those that can matter to the question that they were loaded for.
 
-    ``firsts`` are the ids of the first root of each block but the first one.
+    ``firsts`` are the ids of the first root of each block but the first one. ``uuids``
+    and ``names`` have the id of the root of the tree that a provider is in.
     """
 
     vocabulary: Vocabulary
     blocks: tuple[Block, ...]
     firsts: tuple[int, ...]
     sharing: tuple[Provider, ...]
-    uuids: Index
-    names: Index
+    uuids: Mapping[str, int]
+    names: Mapping[str, int]
 
     @property
     def everything(self) -> Snapshot:
@@ -48,31 +264,26 @@ class Forest:
         """How many trees there are."""
         return sum(len(each.roots) for each in self.blocks)
 
-    def relevant(self, request: Request) -> Snapshot:
-        """Return the trees that can matter to a request, and maybe others.
-
-        They are found one by one, while they are iterated over.
-        """
-        named = self._only_tree(request)
-        if named is not None:
-            return self._snapshot(named)
-        return self._snapshot(Trees(self.blocks, _needs(request, self)))
-
-    def around(
+    def relevant(
         self,
         request: Request,
         start: float = 0.0,
         aggregates: frozenset[str] | None = None,
     ) -> Snapshot:
-        """Return the trees of ``relevant``, from some place on and round to it.
+        """Return the trees that can matter to a request, and maybe others.
 
-        :param start: the place, from 0 to 1
+        They are found one by one, while they are iterated over.
+
+        :param start: from where on they come, and round to it, from 0 to 1
         :param aggregates: only trees with a member in one of these; None means all
         """
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        needs = _needs(request, self)
+        needs = [
+            (each, UNHELPED if each.of_root else _helping(each, self.sharing))
+            for each in constraint.of_request(request, TreeByUuid(self))
+        ]
         if aggregates is not None:
             needs.append((MemberOf(None, tuple(aggregates)), UNHELPED))
         return self._snapshot(Trees(self.blocks, needs, start))
@@ -94,19 +305,19 @@ class Forest:
 
     def tree_of(self, uuid: str) -> Tree | None:
         """Return the tree that a provider is in, by its UUID."""
-        root_id = self.uuids.find(uuid)
+        root_id = self.uuids.get(uuid)
         return None if root_id is None else self.tree(root_id)
 
     def tree_named(self, name: str) -> Tree | None:
         """Return the tree that a provider is in, by its name."""
-        root_id = self.names.find(name)
+        root_id = self.names.get(name)
         return None if root_id is None else self.tree(root_id)
 
     def root_id(self, provider: Provider) -> int:
         """Return the id of the root of a provider of this forest."""
         if provider.parent_uuid is None:
             return provider.id
-        return self.uuids.find(provider.uuid) or provider.id
+        return self.uuids.get(provider.uuid) or provider.id
 
     def provider(self, uuid: str) -> Provider | None:
         """Return a provider."""
@@ -129,7 +340,7 @@ class Forest:
         for root_id in {*root_ids, *trees}:
             which = bisect.bisect_right(self.firsts, root_id)
             by_block.setdefault(which, set()).add(root_id)
-        blocks = list(self.blocks) or [block.block_of({})]
+        blocks = list(self.blocks) or [block_of({})]
         for which in sorted(by_block, reverse=True):
             blocks[which : which + 1] = _renew(blocks[which], by_block[which], trees)
         gone = _members({key: self.tree(key) for key in {*root_ids, *trees}})
@@ -137,8 +348,8 @@ class Forest:
         return _assemble(
             vocabulary,
             blocks,
-            self.uuids.replace(set(_by_uuid(gone)), set(_by_uuid(there))),
-            self.names.replace(set(_by_name(gone)), set(_by_name(there))),
+            _renewed(self.uuids, set(_by_uuid(gone)), set(_by_uuid(there))),
+            _renewed(self.names, set(_by_name(gone)), set(_by_name(there))),
         )
 
     def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
@@ -162,14 +373,17 @@ def forest_of(vocabulary: Vocabulary, trees: Mapping[int, Tree]) -> Forest:
     members = _members(trees)
     return _assemble(
         vocabulary,
-        list(block.blocks_of(trees, BLOCK_SIZE)),
-        index.index_of(_by_uuid(members)),
-        index.index_of(_by_name(members)),
+        list(blocks_of(trees, BLOCK_SIZE)),
+        dict(_by_uuid(members)),
+        dict(_by_name(members)),
     )
 
 
 def _assemble(
-    vocabulary: Vocabulary, blocks: Sequence[Block], uuids: Index, names: Index
+    vocabulary: Vocabulary,
+    blocks: Sequence[Block],
+    uuids: Mapping[str, int],
+    names: Mapping[str, int],
 ) -> Forest:
     return Forest(
         vocabulary,
@@ -181,6 +395,23 @@ def _assemble(
     )
 
 
+def _renewed(
+    index: Mapping[str, int], gone: set[Entry], there: set[Entry]
+) -> Mapping[str, int]:
+    """Return an index without some entries, and with others.
+
+    :param gone: entries to remove, unless they are among the others
+    """
+    if gone == there:
+        return index
+    renewed = dict(index)
+    for key, root_id in gone - there:
+        if renewed.get(key) == root_id:
+            del renewed[key]
+    renewed.update(there)
+    return renewed
+
+
 def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Block]:
     """Return the blocks that replace one in which some trees change."""
     if root_ids <= trees.keys() and root_ids.issubset(old.roots):
@@ -190,7 +421,7 @@ def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Bl
     staying |= {key: trees[key] for key in root_ids & trees.keys()}
     renewed = {key: staying[key] for key in sorted(staying)}
     size = BLOCK_SIZE if len(renewed) > 2 * BLOCK_SIZE else 2 * BLOCK_SIZE
-    return list(block.blocks_of(renewed, size))
+    return list(blocks_of(renewed, size))
 
 
 def _members(trees: Mapping[int, Tree | None]) -> list[tuple[Provider, int]]:
@@ -283,26 +514,6 @@ class TreeByUuid(Mapping[str, Tree]):
 
     def __len__(self) -> int:
         return len(self._forest.uuids)
-
-
-def _needs(request: Request, forest: Forest) -> list[Need]:
-    """Return what a tree must have to be an anchor of any candidate.
-
-    Constraints that are quick to look up come first.
-    """
-    trees = TreeByUuid(forest)
-    needs: dict[Constraint, frozenset[str]] = {}
-    for each in constraint.of_root(request):
-        # The root itself must meet the constraint; no provider that shares helps.
-        needs[each] = UNHELPED
-    for group in request.groups:
-        for each in constraint.of_provider(group, trees):
-            needs[each] = _helping(each, forest.sharing)
-    for group in request.groups:
-        for name, amount in group.resources.items():
-            each = Amount(None, amount, name)
-            needs[each] = _helping(each, forest.sharing)
-    return list(needs.items())
 
 
 def _helping(each: Constraint, sharing: Iterable[Provider]) -> frozenset[str]:

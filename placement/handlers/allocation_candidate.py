@@ -3,7 +3,6 @@
 from placement.objects import clock
 from placement.operation import Call
 from placement.questions import candidates
-from placement.questions.candidate_query import CandidateQuery, order_of
 from placement_foundation.http.operation import Reply
 
 
@@ -13,7 +12,7 @@ def list_candidates(call: Call[None]) -> Reply:
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
         known to be empty anyway
     """
-    question: CandidateQuery = call.query
+    question: candidates.CandidateQuery = call.query
     forest = call.forest(candidates.part_of(question.request))
-    answer = candidates.answer(forest, question, order_of(call.settings))
+    answer = candidates.answer(forest, question, candidates.order_of(call.settings))
     return Reply(answer, modified=clock.now())

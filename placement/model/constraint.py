@@ -1,9 +1,9 @@
-"""The constraints of a request: the meaning of each, its use of an index, its words.
+"""The constraints of a request: the meaning of each, and its words.
 
 Everything about a kind of constraint is in its class: which field of a request it comes
-from, and how that field is made of constraints; what a provider must have; which trees
-an index may leave out; and the words for that. Constraints on several providers
-together are in ``placement/search/rules.py``.
+from, and how that field is made of constraints; what a provider must have, by which an
+index of trees may leave out some; and the words for that. Constraints on several
+providers together are rules in ``placement/search/state.py``.
 """
 
 # The methods of a kind are those of ``Constraint``, which says what they return.
@@ -11,9 +11,9 @@ together are in ``placement/search/rules.py``.
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from placement.model.inventory import InventoryUsage
+from placement.model.inventory import InventoryUsage, all_fit
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Tree
 
@@ -24,31 +24,6 @@ Shown: TypeAlias = Any
 
 # The most groups that a phrase names.
 MOST_NAMED = 5
-# All trees, as bits.
-EVERYWHERE = -1
-
-
-class TreeIndex(Protocol):
-    """An index of trees. Sets of trees are bits.
-
-    ``traits`` and ``aggregates`` have the trees in which some member has one;
-    ``single`` are the trees with one provider.
-    """
-
-    @property
-    def single(self) -> int: ...
-
-    @property
-    def traits(self) -> Mapping[str, int]: ...
-
-    @property
-    def aggregates(self) -> Mapping[str, int]: ...
-
-    def with_room(self, name: str, amount: int) -> int:
-        """Return the trees in which some member has room for an amount."""
-
-    def within(self, aggregates: Iterable[str]) -> int:
-        """Return the trees in which some member is in one of some aggregates."""
 
 
 def joined(words: Sequence[str], last: str = "and") -> str:
@@ -70,8 +45,9 @@ class Constraint:
     ``kind`` names the field of a request or group that it comes from, unless that is
     ``resources``. ``suffix`` belongs to the group that has it; None stands for all
     groups, or for any. ``value`` is a name, an amount, or several names of which one
-    will do. It ``forbids`` what it names, or requires it. It ``is_testable`` if one
-    look at the providers of a host shows whether the host lacks what it names.
+    will do. It ``forbids`` what it names, or requires it. ``among`` names the field of
+    a provider that has the names, if it is about names. It ``is_testable`` if one look
+    at the providers of a host shows whether the host lacks what it names.
 
     It is ``of_root`` if it is about the root of a tree, and ``of_amount`` if it is
     about an amount of a class. Two flags are about the group without suffix: the root
@@ -80,6 +56,7 @@ class Constraint:
     """
 
     kind: ClassVar[str] = ""
+    among: ClassVar[str] = ""
     forbids: ClassVar[bool] = False
     is_testable: ClassVar[bool] = False
     of_root: ClassVar[bool] = False
@@ -114,8 +91,8 @@ class Constraint:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of which one will do, if it has several."""
-        return self.value if isinstance(self.value, tuple) else ()
+        """The names of which one will do, or the only one."""
+        return self.value if isinstance(self.value, tuple) else (self.value,)
 
     @property
     def needs(self) -> Shown:
@@ -159,11 +136,11 @@ class Constraint:
 
     def meets(self, provider: Provider) -> bool:
         """Return whether a provider meets it by itself."""
-        raise NotImplementedError
-
-    def trees_in(self, index: TreeIndex) -> int:
-        """Return all trees with a member that meets it, and maybe others."""
-        return EVERYWHERE
+        having: frozenset[str] = getattr(provider, self.among)
+        value = self.value
+        if isinstance(value, tuple):
+            return not having.isdisjoint(value)
+        return (value in having) != self.forbids
 
     def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         """Return whether a host lacks what it names.
@@ -221,6 +198,7 @@ class RootRequired(Constraint):
 
     __slots__ = ()
     kind = "root_required"
+    among = "traits"
     of_root = True
 
     def text(self) -> str:
@@ -232,12 +210,6 @@ class RootRequired(Constraint):
     def thing(self) -> str:
         return str(self.value)
 
-    def meets(self, provider: Provider) -> bool:
-        return self.value in provider.traits
-
-    def trees_in(self, index: TreeIndex) -> int:
-        return index.traits.get(str(self.value), 0)
-
     def has(self, provider: Provider) -> Shown:
         return []
 
@@ -247,6 +219,7 @@ class TraitForbidden(Constraint):
 
     __slots__ = ()
     kind = "forbidden"
+    among = "traits"
     forbids = True
     is_testable = True
 
@@ -258,12 +231,6 @@ class TraitForbidden(Constraint):
 
     def instead(self) -> str:
         return f"put up with {self.value}{self.group}"
-
-    def meets(self, provider: Provider) -> bool:
-        return self.value not in provider.traits
-
-    def trees_in(self, index: TreeIndex) -> int:
-        return ~(index.traits.get(str(self.value), 0) & index.single)
 
     def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         return not all(map(self.meets, tree.members))
@@ -371,6 +338,7 @@ class MemberOf(_OneOf):
 
     __slots__ = ()
     kind = "member_of"
+    among = "aggregates"
     is_testable = True
     of_tree = True
 
@@ -390,12 +358,6 @@ class MemberOf(_OneOf):
     def in_vain(self) -> str:
         return f"no provider is in {'it' if len(self.names) == 1 else 'any'}"
 
-    def meets(self, provider: Provider) -> bool:
-        return not provider.aggregates.isdisjoint(self.names)
-
-    def trees_in(self, index: TreeIndex) -> int:
-        return index.within(self.names)
-
     def has(self, provider: Provider) -> Shown:
         return sorted(provider.aggregates)
 
@@ -405,6 +367,7 @@ class NotMemberOf(Constraint):
 
     __slots__ = ()
     kind = "not_member_of"
+    among = "aggregates"
     forbids = True
     is_testable = True
     of_anchor = True
@@ -420,12 +383,6 @@ class NotMemberOf(Constraint):
     def instead(self) -> str:
         return f"look in aggregate {self.value} as well{self.group}"
 
-    def meets(self, provider: Provider) -> bool:
-        return self.value not in provider.aggregates
-
-    def trees_in(self, index: TreeIndex) -> int:
-        return ~(index.aggregates.get(str(self.value), 0) & index.single)
-
     def lacks(self, tree: Tree, reach: Iterable[Provider]) -> bool:
         return not self.meets(tree.root)
 
@@ -435,6 +392,7 @@ class TraitRequired(_OneOf):
 
     __slots__ = ()
     kind = "required"
+    among = "traits"
     is_testable = True
 
     def text(self) -> str:
@@ -450,34 +408,20 @@ class TraitRequired(_OneOf):
     def thing(self) -> str:
         return f"{joined(self.names, 'or')}{self.group}"
 
-    def meets(self, provider: Provider) -> bool:
-        return not provider.traits.isdisjoint(self.names)
-
-    def trees_in(self, index: TreeIndex) -> int:
-        bits = 0
-        for name in self.names:
-            bits |= index.traits.get(name, 0)
-        return bits
-
     def has(self, provider: Provider) -> Shown:
         return []
 
 
-class Amount(Constraint):
-    """``resources``: an amount of a class can be allocated.
+class Resources(Constraint):
+    """``resources``: one provider can give amounts, which are pairs with their class.
 
     To explain it, it is divided: into ``HasInventory``, ``Unit`` and ``Room``.
     """
 
     __slots__ = ()
-    of_amount = True
 
     def meets(self, provider: Provider) -> bool:
-        inventory = provider.inventories.get(self.resource_class or "")
-        return inventory is not None and inventory.fits(self.value)
-
-    def trees_in(self, index: TreeIndex) -> int:
-        return index.with_room(str(self.resource_class), self.amount)
+        return all_fit(provider.inventories, self.value)
 
 
 class _PartOfAmount(Constraint):
@@ -682,6 +626,24 @@ OF_PROVIDER = (InTree, MemberOf, NotMemberOf, TraitRequired, TraitForbidden)
 OF_PICKS = (Isolate, SameSubtree)
 
 
+def meets_all(provider: Provider, constraints: Iterable[Constraint]) -> bool:
+    """Return whether a provider meets some constraints by itself."""
+    # For so few, a generator takes longer.
+    for each in constraints:  # noqa: SIM110
+        if not each.meets(provider):
+            return False
+    return True
+
+
+def select(
+    providers: Sequence[Provider], constraints: Iterable[Constraint]
+) -> Sequence[Provider]:
+    """Return the providers that meet some constraints, each by itself."""
+    for each in constraints:
+        providers = [provider for provider in providers if each.meets(provider)]
+    return providers
+
+
 def of_root(request: Request) -> tuple[Constraint, ...]:
     """Return the constraints on the root of a tree."""
     return tuple(_of_kinds(OF_ROOT, request))
@@ -708,6 +670,21 @@ def of_provider(
         else each
         for each in constraints
     )
+
+
+def of_request(request: Request, trees: Mapping[str, Tree]) -> list[Constraint]:
+    """Return the constraints on roots and on providers by themselves.
+
+    Those that are quick to look up in an index come first.
+
+    :param trees: the trees by the UUIDs of their members
+    """
+    listed: list[Constraint] = [*of_root(request)]
+    for group in request.groups:
+        listed += of_provider(group, trees)
+    for group in request.groups:
+        listed += [Resources(None, (each,)) for each in group.resources.items()]
+    return list(dict.fromkeys(listed))
 
 
 def of_picks(request: Request) -> tuple[Constraint, ...]:

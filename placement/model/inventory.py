@@ -1,6 +1,7 @@
 """Inventories: what a resource provider has, what is used of it, and what fits."""
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 
 from placement.model.member import members_of
 
@@ -66,6 +67,20 @@ class InventoryUsage(Inventory):
         """Return whether an amount can be allocated: it suits, and there is room."""
         # There is never more room than the most units.
         return self.min_unit <= amount <= self.room and amount % self.step_size == 0
+
+
+def all_fit(
+    inventories: Mapping[str, InventoryUsage], amounts: Iterable[tuple[str, int]]
+) -> bool:
+    """Return whether amounts of some resource classes can be allocated.
+
+    :param inventories: those of one provider, by resource class
+    """
+    for name, amount in amounts:
+        inventory = inventories.get(name)
+        if inventory is None or not inventory.fits(amount):
+            return False
+    return True
 
 
 def complain(

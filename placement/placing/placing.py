@@ -21,7 +21,7 @@ from placement.objects.ledger import Ledger
 from placement.objects.placing import Ground, Refused, Standing, Written
 from placement.objects.transaction import Connection
 from placement.operation import Context
-from placement.questions import candidate_query, candidates
+from placement.questions import candidates
 from placement.questions.explanation import explanation
 from placement.questions.explanation.explanation import Explanation, ExplanationQuery
 from placement.questions.explanation.report import Wanted
@@ -70,7 +70,7 @@ class Placing:
         self.cache = context.forest_cache
         self.order = order
         self._explaining = context.explaining
-        self.limits = candidate_query.order_of(context.settings).limits
+        self.limits = candidates.order_of(context.settings).limits
         spread = order.wish.spread
         self.beside = spread.beside if spread else ()
         self.wanted = [

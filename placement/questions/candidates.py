@@ -1,31 +1,74 @@
-"""Finding the candidates for a request. Nothing here needs the database."""
+"""Candidates for a request. Nothing here needs the database."""
 
+import dataclasses
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from oslo_log import log
 
-from placement import errors, measure
+from placement import conf, errors, measure
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot
 from placement.questions import name
-from placement.questions.candidate_query import (
-    NOTHING,
-    CandidateOrder,
-    CandidateQuery,
-    Candidates,
-)
 from placement.search import engine
 from placement.search.engine import Candidate
-from placement.search.tally import Tally
+from placement.search.search import Limits, Tally
 from placement_foundation.observing import telemetry
 
 LOG = log.getLogger(__name__)
 # How many of the groups that made a search hard are named.
 MOST_NAMED = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CandidateQuery:
+    """A request for candidates, and how many to return at most."""
+
+    request: Request
+    limit: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CandidateOrder:
+    """The order of candidates, and how many are generated: None means all.
+
+    ``limits`` bound the work that may be done for them.
+    """
+
+    depth_first: bool = False
+    shuffled: bool = False
+    most: int | None = None
+    limits: Limits = dataclasses.field(default_factory=Limits)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidates:
+    """Candidates, the providers to summarise, and the requested resource classes.
+
+    ``summarised`` has the providers of each tree together from 1.29 on; before, each by
+    itself.
+    """
+
+    candidates: tuple[Candidate, ...]
+    summarised: tuple[tuple[Provider, ...], ...]
+    resource_classes: frozenset[str]
+
+
+NOTHING = Candidates((), (), frozenset())
+
+
+def order_of(settings: conf.Settings) -> CandidateOrder:
+    """Return the order that the options set."""
+    most = settings.max_allocation_candidates
+    return CandidateOrder(
+        settings.allocation_candidates_generation_strategy == "depth-first",
+        settings.randomize_allocation_candidates,
+        None if most < 0 else max(most, 1),
+        Limits(settings.search_picks_per_anchor, settings.search_picks),
+    )
 
 
 def part_of(request: Request) -> Part | None:
@@ -136,14 +179,12 @@ def _report(tally: Tally, found: int) -> None:
 
 def _list_summarised(
     candidates: Sequence[Candidate], snapshot: Snapshot, request: Request
-) -> Iterator[tuple[Provider, ...]]:
-    """Yield the providers to describe: from 1.29, whole trees of those that serve."""
+) -> list[tuple[Provider, ...]]:
+    """Return the providers to describe: from 1.29, whole trees of those that serve."""
     used = engine.used_by(candidates)
     if not request.nested:
-        yield from ((each,) for each in dict.fromkeys(used))
-        return
-    for root_uuid, provider in {each.root_uuid: each for each in used}.items():
-        if provider.is_alone:
-            yield (provider,)
-        else:
-            yield snapshot.tree_by_uuid[root_uuid].members
+        return [(each,) for each in dict.fromkeys(used)]
+    return [
+        (each,) if each.is_alone else snapshot.tree_by_uuid[root_uuid].members
+        for root_uuid, each in {each.root_uuid: each for each in used}.items()
+    ]

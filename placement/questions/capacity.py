@@ -6,7 +6,7 @@ from placement.forest.forest import Forest
 from placement.model.request import Request
 from placement.questions import counting, name
 from placement.questions.counting import Count, Effort
-from placement.search.budget import Limits
+from placement.search.search import Limits
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

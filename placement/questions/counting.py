@@ -9,8 +9,8 @@ from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.questions.explanation.alike import kinds_of
 from placement.questions.explanation.survey import Deadline
-from placement.search.budget import Budget, Limits
 from placement.search.engine import Candidate, Firsts
+from placement.search.search import Budget, Limits
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from placement import errors
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
+from placement.model.constraint import meets_all
 from placement.model.request import Request
 from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED, UNKNOWN_TRAIT
 from placement.model.tree import Snapshot
-from placement.search import engine, rules
+from placement.search import engine
 
 
 def are_known(request: Request, vocabulary: Vocabulary) -> bool:
@@ -44,9 +45,7 @@ def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> Non
     root_traits = request.root_required | request.root_forbidden
     refuse(root_traits, vocabulary.trait_ids, UNKNOWN_TRAIT)
     of_root = constraint.of_root(request)
-    if of_root and not any(
-        rules.meets(tree.root, of_root) for tree in everything.trees
-    ):
+    if of_root and not any(meets_all(tree.root, of_root) for tree in everything.trees):
         return
     for group in request.groups:
         for name in group.resources:

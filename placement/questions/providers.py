@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.part import Part
+from placement.model import constraint
 from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED
 from placement.model.tree import Provider, Tree
 from placement.questions import name
-from placement.search import plan, rules
+from placement.search import plan
 
 
 def part_of(filters: ProviderFilters) -> Part | None:
@@ -99,7 +100,7 @@ def _passing(
     forest: Forest, members: Sequence[Provider], group: Group
 ) -> Sequence[Provider]:
     (want,) = plan.wants_of(group, forest.everything.tree_by_uuid)
-    return rules.select(members, want.constraints)
+    return constraint.select(members, want.constraints)
 
 
 def _check_names(forest: Forest, filters: ProviderFilters) -> None:

@@ -4,14 +4,14 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from placement import errors
 from placement.model.request import Group, Request
 from placement.model.tree import Provider
-from placement.questions.candidate_query import CandidateQuery, Candidates
+from placement.questions.candidates import CandidateQuery, Candidates
 from placement.schemas import query
 from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
@@ -356,18 +356,11 @@ def _keyed(providers: Picks, amounts: Amounts) -> Json:
     return {providers[number].uuid: taken for number, taken in amounts}
 
 
-def _list_resources(provider: Provider) -> dict[str, Json]:
+def _list_resources(provider: Provider, names: Container[str]) -> dict[str, Json]:
     return {
         name: {"capacity": inventory.capacity, "used": inventory.used}
         for name, inventory in provider.inventories.items()
-    }
-
-
-def _requested_resources(provider: Provider, answer: Candidates) -> Json:
-    return {
-        name: resource
-        for name, resource in _list_resources(provider).items()
-        if name in answer.resource_classes
+        if name in names
     }
 
 
@@ -386,24 +379,47 @@ def _describe(version: Version) -> Json:
     )
 
 
+class _Shape(NamedTuple):
+    """The shape of an answer at a microversion.
+
+    ``summary`` names the fields of a summary. ``has_all`` says that these are about all
+    resource classes, and not only the requested ones.
+    """
+
+    allocations: Callable[[Picks, Amounts], Json]
+    is_mapped: bool
+    summary: tuple[str, ...]
+    has_all: bool
+
+
+@functools.cache
+def _shape_at(version: Version) -> _Shape:
+    return _Shape(
+        ALLOCATIONS.at(version) or _listed,
+        "mappings" in known(FIELDS, version),
+        tuple(known(SUMMARY_FIELDS, version)),
+        bool(ALL_RESOURCES.at(version)),
+    )
+
+
 @described(_describe)
 def render(answer: Candidates, view: View) -> Json:
     """Render candidates, and summaries of the providers in them."""
+    shape = _shape_at(view.version)
     return {
-        "allocation_requests": list(_render_candidates(answer.candidates, view)),
-        "provider_summaries": _render_summaries(answer, view),
+        "allocation_requests": _render_candidates(answer.candidates, shape),
+        "provider_summaries": _render_summaries(answer, shape),
     }
 
 
-def _render_candidates(candidates: Iterable[Candidate], view: View) -> Iterator[Json]:
-    """Yield candidates, with the fields of the microversion.
+def _render_candidates(candidates: Iterable[Candidate], shape: _Shape) -> list[Json]:
+    """Return candidates, with the fields of the microversion.
 
     The amounts depend only on the slots and on which of the picks are the same
     provider: they are added up once for all candidates of such a pattern.
     """
-    allocations = ALLOCATIONS.at(view.version) or _listed
-    mapped = "mappings" in known(FIELDS, view.version)
     patterns: dict[Hashable, tuple[Amounts, Mappings]] = {}
+    rendered = []
     for slots, providers in candidates:
         is_alone = providers.count(providers[0]) == len(providers)
         key = slots, () if is_alone else tuple(map(providers.index, providers))
@@ -411,42 +427,38 @@ def _render_candidates(candidates: Iterable[Candidate], view: View) -> Iterator[
         if pattern is None:
             pattern = patterns[key] = _pattern_of(Candidate(slots, providers))
         amounts, mappings = pattern
-        candidate = {"allocations": allocations(providers, amounts)}
-        if mapped:
+        candidate = {"allocations": shape.allocations(providers, amounts)}
+        if shape.is_mapped:
             candidate["mappings"] = {
                 suffix: [providers[number].uuid for number in serving]
                 for suffix, serving in mappings
             }
-        yield candidate
+        rendered.append(candidate)
+    return rendered
 
 
 def _pattern_of(candidate: Candidate) -> tuple[Amounts, Mappings]:
     """Return the amounts of a candidate, with the numbers of picks as providers."""
+    amounts, mappings = candidate.amounts(), candidate.mappings()
     number_of = candidate.providers.index
     return (
-        [
-            (number_of(each), {"resources": json_text.fragment(taken)})
-            for each, taken in candidate.amounts().items()
-        ],
-        [
-            (suffix, [number_of(each) for each in serving])
-            for suffix, serving in candidate.mappings().items()
-        ],
+        [(number_of(each), {"resources": taken}) for each, taken in amounts.items()],
+        [(suffix, list(map(number_of, each))) for suffix, each in mappings.items()],
     )
 
 
-def _render_summaries(answer: Candidates, view: View) -> Json:
-    names = tuple(known(SUMMARY_FIELDS, view.version))
-    if ALL_RESOURCES.at(view.version):
-        return {
-            provider.uuid: _summary(provider, names)
-            for tree in answer.summarised
-            for provider in tree
-        }
+def _render_summaries(answer: Candidates, shape: _Shape) -> Json:
+    summaries = {
+        provider.uuid: _summary(provider, shape.summary)
+        for tree in answer.summarised
+        for provider in tree
+    }
+    if shape.has_all:
+        return summaries
     return {
         provider.uuid: {
-            **_summary(provider, names),
-            "resources": _requested_resources(provider, answer),
+            **summaries[provider.uuid],
+            "resources": _list_resources(provider, answer.resource_classes),
         }
         for tree in answer.summarised
         for provider in tree
@@ -460,7 +472,9 @@ def _summary(provider: Provider, names: tuple[str, ...]) -> Json:
     It is remembered: a provider never changes, and its next state is another value.
     """
     values = {
-        "resources": json_text.fragment(_list_resources(provider)),
+        "resources": json_text.fragment(
+            _list_resources(provider, provider.inventories)
+        ),
         "traits": _encode_traits(provider.trait_names),
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,

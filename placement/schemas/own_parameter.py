@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
-from placement.questions.candidate_query import CandidateQuery
+from placement.questions.candidates import CandidateQuery
 from placement.schemas import allocation_candidate
 from placement.schemas.query import unexpected
 from placement_foundation.http import query_string

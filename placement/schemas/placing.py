@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from placement import errors
 from placement.model.moment import as_text
-from placement.questions.candidate_query import CandidateQuery
+from placement.questions.candidates import CandidateQuery
 from placement.questions.placing.order import Order, Placement, Placements
 from placement.questions.placing.query import (
     Domains,

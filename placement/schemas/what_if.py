@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from placement.microversion import MAXIMUM
-from placement.questions.candidate_query import Candidates
+from placement.questions.candidates import Candidates
 from placement.questions.capacity import Capacity
 from placement.questions.explanation.explanation import Explanation
 from placement.questions.what_if import CloudChange, Difference, World

@@ -2,7 +2,7 @@
 
 Each root of a tree is an *anchor*: candidates draw on its tree and on the providers
 that share with it. The anchors are searched one by one, only as far as answers are
-wanted.
+wanted. They take turns, within the budget of the search.
 """
 
 import dataclasses
@@ -12,17 +12,20 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from placement.model import constraint
-from placement.model.constraint import Constraint, MemberOf, TraitRequired
+from placement.model.constraint import (
+    Constraint,
+    MemberOf,
+    Resources,
+    TraitRequired,
+    meets_all,
+    select,
+)
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
-from placement.search import assignment, plan, rules, schedule
-from placement.search.budget import Budget, Limits
+from placement.search import assignment, plan
 from placement.search.plan import Slot, Want
-from placement.search.schedule import Anchor
-from placement.search.search import Picks, Search
+from placement.search.search import Budget, Limits, Picks, Search, Tally
 from placement.search.state import Domains
-from placement.search.tally import Tally
 
 # The answers at an anchor: none, one that takes no search, or more.
 Answers: TypeAlias = Picks | Iterator[Picks | None] | None
@@ -113,8 +116,8 @@ def _generate(
     if made is None:
         return iter(())
     common = Search(made, shuffle, tally, Budget(limits))
-    anchors = Anchors(snapshot, request, common)
-    answers = schedule.take_turns(anchors.in_order(), common, depth_first=depth_first)
+    anchors = Anchors(snapshot, common)
+    answers = take_turns(anchors.in_order(), common, depth_first=depth_first)
     if snapshot.sharing:
         answers = _without_repeats(answers, frozenset(snapshot.sharing))
     return (Candidate(made.slots, picks) for picks in answers)
@@ -168,7 +171,7 @@ class Firsts:
         made = plan.make(snapshot, request)
         self._budget = budget
         self._anchors = made and Anchors(
-            snapshot, request, Search(made, budget=budget), distinct=False
+            snapshot, Search(made, budget=budget), distinct=False
         )
 
     @property
@@ -200,7 +203,7 @@ def has_member(snapshot: Snapshot, group: Group) -> bool:
     """Return whether some provider is in all the aggregates that a group wants."""
     member_of = [MemberOf(None, names) for names in MemberOf.values_in(group)]
     return any(
-        rules.meets(provider, member_of)
+        meets_all(provider, member_of)
         for tree in snapshot.trees
         for provider in tree.members
     )
@@ -221,6 +224,37 @@ def is_served(
     return candidate is not None or tally.exhausted
 
 
+class Anchor:
+    """The answers of one anchor, and where the search for them has paused.
+
+    :param results: yields the picks of each answer, and None to pause
+    """
+
+    __slots__ = ("_budget", "_free", "_results", "is_exhausted")
+
+    def __init__(self, results: Iterator[Picks | None], search: Search) -> None:
+        self._results = results
+        self._budget = search.budget
+        self._free = search.free_picks
+        self.is_exhausted = False
+
+    def take_turn(self) -> Picks | None:
+        """Return the next answer; None if there is none, or none within the share.
+
+        The picks of an answer are counted in addition to those that led to it.
+        """
+        budget = self._budget
+        if not budget.begin_turn(self._free):
+            return None
+        try:
+            picks = next(self._results)
+        except StopIteration:
+            picks = None
+            self.is_exhausted = True
+        self._free = budget.end_turn(len(picks or ()))
+        return picks
+
+
 class _Offer:
     """A want, and what an anchor can offer for it.
 
@@ -237,10 +271,11 @@ class _Offer:
 
     def members(self, tree: Tree) -> Sequence[Provider] | None:
         """Return the members of a tree that suit the want; None if nothing may."""
-        if not rules.meets(tree.root, self._of_anchor):
+        root = tree.members[0]
+        if not meets_all(root, self._of_anchor):
             return None
-        is_member = self._of_tree and rules.meets(tree.root, self._of_tree)
-        return rules.select(tree.members, self._rest if is_member else self.constraints)
+        is_member = self._of_tree and meets_all(root, self._of_tree)
+        return select(tree.members, self._rest if is_member else self.constraints)
 
 
 class Anchors:
@@ -252,18 +287,17 @@ class Anchors:
     def __init__(
         self,
         snapshot: Snapshot,
-        request: Request,
         search: Search,
         *,
         distinct: bool = True,
     ) -> None:
         self._snapshot = snapshot
-        self._of_root = constraint.of_root(request)
+        self._of_root = search.plan.of_root
         self._search = search
         self._sharing = frozenset(snapshot.sharing)
         self._want_of_slot = [slot.want for slot in search.plan.slots]
         # Constraints on several picks: rules, and bits that they have together.
-        self._is_free = not rules.pick_rules(search.plan, 0)
+        self._is_free = search.plan.is_free
         self._bits = search.plan.bound - 1
         self._may_repeat = distinct and bool(self._sharing)
         self._is_plain = self._is_free and not self._sharing
@@ -282,9 +316,14 @@ class Anchors:
     def _of_alone(self) -> Sequence[Constraint]:
         """What a provider must meet to serve all slots by itself."""
         plan = self._search.plan
-        constraints = [each for want in plan.wants for each in want.constraints]
-        constraints += [TraitRequired(None, tuple(each)) for each in plan.spread_traits]
-        return list(dict.fromkeys(constraints))
+        listed = [each for want in plan.wants for each in want.constraints]
+        listed += [TraitRequired(None, tuple(each)) for each in plan.spread_traits]
+        # Resources of several slots are of different classes: otherwise they would be
+        # contended.
+        amounts = [each.value for each in listed if isinstance(each, Resources)]
+        together = Resources(None, tuple(itertools.chain.from_iterable(amounts)))
+        others = [each for each in listed if not isinstance(each, Resources)]
+        return [*dict.fromkeys(others), together]
 
     def in_order(self) -> Iterator[Anchor | Picks]:
         """Yield the anchors that may have answers, or the only answer of one."""
@@ -294,7 +333,7 @@ class Anchors:
             trees = self._search.shuffle.sample(trees, len(trees))
         for tree in trees:
             tally.anchors += 1
-            if of_root and not rules.meets(tree.root, of_root):
+            if of_root and not meets_all(tree.members[0], of_root):
                 continue
             answers = self._answers(tree)
             if isinstance(answers, tuple):
@@ -304,7 +343,7 @@ class Anchors:
 
     def first(self, tree: Tree) -> tuple[Candidate | None, bool]:
         """Return the first candidate of an anchor; if none, whether that is certain."""
-        if not rules.meets(tree.root, self._of_root):
+        if not meets_all(tree.root, self._of_root):
             return None, True
         anchor = Anchor(self._results(tree), self._search)
         picks = anchor.take_turn()
@@ -314,7 +353,7 @@ class Anchors:
 
     def domains(self, tree: Tree) -> list[Sequence[Provider]]:
         """Return the providers for each slot; nothing if a slot has none."""
-        if not rules.meets(tree.root, self._of_root):
+        if not meets_all(tree.root, self._of_root):
             return []
         return self._domains(tree) or []
 
@@ -329,7 +368,7 @@ class Anchors:
         """Return the same, without an iterator for answers that take no search."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.
-            is_met = rules.meets(tree.root, self._of_alone)
+            is_met = meets_all(tree.members[0], self._of_alone)
             return tree.members * len(self._want_of_slot) if is_met else None
         domains = self._domains(tree)
         if domains is None:
@@ -424,7 +463,7 @@ def _attached_that_suit(
 
     @functools.cache
     def suits(number: int, provider: Provider) -> bool:
-        return rules.meets(provider, offers[number].constraints)
+        return meets_all(provider, offers[number].constraints)
 
     @functools.cache
     def attached(number: int, aggregates: frozenset[str]) -> list[Provider]:
@@ -435,3 +474,57 @@ def _attached_that_suit(
         ]
 
     return attached
+
+
+def take_turns(
+    anchors: Iterable[Anchor | Picks], search: Search, *, depth_first: bool
+) -> Iterator[Picks]:
+    """Yield the answers of anchors in turn, those of hard anchors at the end.
+
+    An anchor is hard if it spends its share without an answer. It goes on with a larger
+    share when no other has answers left. No anchor begins before its turn has come.
+
+    :param anchors: the anchors; an answer stands for an anchor that has no other
+    """
+    while True:
+        hard: list[Anchor] = []
+        yield from _rounds(anchors, hard, search, depth_first)
+        search.tally.pauses += len(hard)
+        if not hard or search.budget.is_used_up:
+            search.tally.exhausted = bool(hard)
+            return
+        search.budget.enlarge_share()
+        anchors = hard
+
+
+def _rounds(
+    anchors: Iterable[Anchor | Picks],
+    hard: list[Anchor],
+    search: Search,
+    depth_first: bool,
+) -> Iterator[Picks]:
+    """Yield answers until each anchor has no more of them, or is hard.
+
+    :param hard: receives the hard anchors
+    """
+    forgotten = Anchor(iter(()), search)
+    while True:
+        rest: list[Anchor] = []
+        for anchor in anchors:
+            if isinstance(anchor, tuple):
+                # Its free picks are enough for a single answer.
+                yield anchor
+                continue
+            while (picks := anchor.take_turn()) is not None:
+                yield picks
+                if not depth_first:
+                    rest.append(anchor)
+                    break
+            else:
+                if not anchor.is_exhausted:
+                    # With a budget that is used up the anchor never goes on: it would
+                    # keep its domains in memory until the last anchor is done.
+                    hard.append(forgotten if search.budget.is_used_up else anchor)
+        if not rest:
+            return
+        anchors = rest

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.model import constraint
-from placement.model.constraint import Amount, Constraint, HasInventory, Room, Unit
+from placement.model.constraint import Constraint, HasInventory, Resources, Room, Unit
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
 
@@ -62,7 +62,7 @@ class Takers(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The variables of a request, and what constrains them.
+    """The variables of a request, and what constrains them, or the root of a tree.
 
     A class is ``contended`` if several slots want some of it: only then can one pick
     leave too little for another. ``takers`` are these slots, for each such class.
@@ -71,6 +71,7 @@ class Plan:
     them.
     """
 
+    of_root: tuple[Constraint, ...]
     wants: tuple[Want, ...]
     slots: tuple[Slot, ...]
     contended: tuple[str, ...]
@@ -78,6 +79,12 @@ class Plan:
     subtrees: tuple[tuple[int, ...], ...]
     spread_traits: tuple[frozenset[str], ...]
     nested: bool
+
+    @property
+    def is_free(self) -> bool:
+        """Whether picks exclude each other only by spread traits, if at all."""
+        is_single = self.nested or len(self.slots) < 2
+        return is_single and not self.contended and not self.subtrees
 
     def room(self, which: int, provider: Provider) -> int:
         """Return how much of a contended class a provider has for a candidate."""
@@ -126,6 +133,7 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     subtrees = list(_subtrees([suffix for suffix, _ in needs], request))
     slots = _slots(needs, wants, demands, contended, subtrees)
     return Plan(
+        of_root=constraint.of_root(request),
         wants=tuple(wants),
         slots=slots,
         contended=tuple(contended),
@@ -225,19 +233,20 @@ def _without(
 
 
 def _of_amounts(
-    resources: Iterable[tuple[str, int]], group: Group
+    resources: tuple[tuple[str, int], ...], group: Group
 ) -> Iterator[Constraint]:
     """Yield the constraints on amounts, those of relaxed ones as far as they matter."""
-    for name, amount in resources:
-        any_unit, no_room = name in group.any_unit, name in group.no_room
-        if not any_unit and not no_room:
-            yield Amount(None, amount, name)
-            continue
-        yield HasInventory(None, name, name)
-        if not any_unit:
-            yield Unit(None, amount, name)
-        if not no_room:
-            yield Room(None, amount, name)
+    relaxed = group.any_unit | group.no_room
+    plain = _without(resources, relaxed)
+    if plain:
+        yield Resources(None, plain)
+    for name, amount in resources if relaxed else ():
+        if name in relaxed:
+            yield HasInventory(None, name, name)
+            if name not in group.any_unit:
+                yield Unit(None, amount, name)
+            if name not in group.no_room:
+                yield Room(None, amount, name)
 
 
 def _demands(

@@ -1,21 +1,112 @@
-"""The state that the anchors of one search share."""
+"""One search: what it may do, what it has done, and what it has learned.
 
+Work is counted in picks, so that no clock decides.
+"""
+
+import dataclasses
 import random
-from collections.abc import Collection, Hashable
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable
 from typing import TypeAlias
 
 from placement.model.tree import Provider
-from placement.search.budget import FREE_PICKS, Budget
 from placement.search.plan import Plan
-from placement.search.symmetry import Numbers
-from placement.search.tally import Tally
 
 # The providers of all slots, by number of the slot.
 Picks: TypeAlias = tuple[Provider, ...]
 
+# Free picks of each anchor for each slot, outside the budget: enough for a walk that
+# goes straight to an answer, and in proportion to the data and the request.
+FREE_PICKS = 4
+# How many times as large a share is when hard anchors are looked at again.
+GROWTH = 8
 # How much one search may remember: the sum of the levels of its nogoods, to which their
 # sizes are proportional.
 MEMORY = 200_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """How many picks a search may make.
+
+    ``per_anchor`` is how many picks one anchor may make in a row without an answer,
+    before others have their turn; ``total`` is for all anchors together.
+    """
+
+    per_anchor: int = 2_000
+    total: int = 400_000
+
+
+class Budget:
+    """The remaining picks of one search.
+
+    ``turn`` is what is left for the anchor whose turn it is. All its work is subtracted
+    from this, and it pauses when the result is negative.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self.turn = 0
+        self._allowed = 0
+        self._free = 0
+        self._share = limits.per_anchor
+        self._left = limits.total
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether no picks are left to share out."""
+        return self._left == 0
+
+    def begin_turn(self, free: int) -> bool:
+        """Give an anchor its share, in addition to its free picks.
+
+        :returns: whether the anchor has any picks
+        """
+        self._free = free
+        self._allowed = self.turn = free + min(self._share, self._left)
+        return self._allowed > 0
+
+    def end_turn(self, answer: int) -> int:
+        """Subtract what a turn has spent, and its answer, from what is left in all.
+
+        :returns: how many free picks the anchor still has
+        """
+        spent = self._allowed - self.turn + answer
+        if spent <= self._free:
+            return self._free - spent
+        self._left = max(0, self._left - (spent - self._free))
+        return 0
+
+    def enlarge_share(self) -> None:
+        """Give hard anchors more for their next turn."""
+        self._share *= GROWTH
+
+
+class Tally:
+    """The work of a search.
+
+    ``anchors`` is how many trees were searched. ``proofs`` counts the checks whether a
+    partial assignment leaves enough for the rest. ``dead_ends`` counts, by suffix of
+    the group, where everything that was tried failed. ``pauses`` is how many times an
+    anchor spent its share, and ``exhausted`` says whether the budget ended the search
+    before it was complete.
+    """
+
+    def __init__(self) -> None:
+        self.anchors = 0
+        self.picks = 0
+        self.proofs = 0
+        self.dead_ends: Counter[str] = Counter()
+        self.pauses = 0
+        self.exhausted = False
+
+    def fail(self, suffixes: Iterable[str]) -> None:
+        """Count a dead end at the groups of some suffixes."""
+        self.dead_ends.update(suffixes)
+
+    def hardest(self, most: int) -> list[str]:
+        """Return the suffixes of the groups with the most dead ends, sorted."""
+        return sorted(suffix for suffix, _ in self.dead_ends.most_common(most))
 
 
 class Nogoods:
@@ -66,6 +157,6 @@ class Search:
         self.tally = tally or Tally()
         self.budget = budget or Budget()
         self.free_picks = FREE_PICKS * len(plan.slots)
-        self.numbers: Numbers = {}
+        self.numbers: dict[Hashable, int] = {}
         self.nogoods = Nogoods()
         self.unsatisfiable: set[Hashable] = set()

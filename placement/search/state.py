@@ -1,8 +1,13 @@
-"""The progress of the search at one anchor."""
+"""The progress of the search at one anchor, and the rules for the next pick.
+
+A rule is about a pick together with the picks before it. If a pick breaks one, further
+picks never repair it. Constraints on single providers are in
+``placement.model.constraint``.
+"""
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from placement.model.tree import Provider
@@ -132,3 +137,74 @@ class State:
         """Undo the last such decision."""
         self.tops[which] = None
         self.domains = self._domains_before.pop()
+
+
+PickRule: TypeAlias = Callable[[State, Slot, Provider], bool]
+
+
+def leaves_room(state: State, slot: Slot, provider: Provider) -> bool:
+    """Return whether a provider has room for what all groups take from it together.
+
+    ``group_policy=isolate``: no provider serves two suffixed groups. Each provider
+    has one unit of :data:`plan.ISOLATION` for them.
+    """
+    # For so few, a generator takes longer.
+    for which, amount in slot.demands:  # noqa: SIM110
+        if amount > state.left[which][provider]:
+            return False
+    return True
+
+
+def reaches_top(state: State, slot: Slot, provider: Provider) -> bool:
+    """Return whether one provider may be the ancestor of all of a ``same_subtree``.
+
+    That ancestor is already decided; it must still serve one of the slots.
+    """
+    for which in slot.subtrees:
+        top = state.tops[which]
+        if top is None or top is provider:
+            continue
+        members = state.plan.subtrees[which]
+        if not any(
+            may_be_top(state, state.plan.slots[member], top)
+            for member in members
+            if member != slot.number
+        ):
+            return False
+    return True
+
+
+def may_be_top(state: State, slot: Slot, top: Provider) -> bool:
+    """Return whether the top of a ``same_subtree`` serves a slot, or may serve it."""
+    pick = state.picks[slot.number]
+    if pick:
+        return pick is top
+    return top in state.domains[slot.number] and leaves_room(state, slot, top)
+
+
+def reaches_traits(state: State, slot: Slot, provider: Provider) -> bool:
+    """Return whether the group without suffix may have all its traits together."""
+    have = state.have | state.bits_of(slot, provider)
+    return state.may_follow(slot, state.wanted & ~have)
+
+
+def gives_alone(state: State, slot: Slot, provider: Provider) -> bool:
+    """Return whether at most one provider of each tree is used, as before 1.29."""
+    if not slot.amounts:
+        return True
+    used = state.used_in(provider.root_uuid)
+    return used is None or used is provider
+
+
+def pick_rules(plan: Plan, wanted: int) -> tuple[PickRule, ...]:
+    """Return the rules by which the picks of a plan can exclude each other.
+
+    :param wanted: the bits that all picks together must have
+    """
+    rules: dict[PickRule, object] = {
+        leaves_room: plan.contended,
+        reaches_top: plan.subtrees,
+        reaches_traits: wanted,
+        gives_alone: not plan.nested and len(plan.slots) > 1,
+    }
+    return tuple(rule for rule, matters in rules.items() if matters)

@@ -9,7 +9,7 @@ import pytest
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING
 from placement.questions import counting
-from placement.search.budget import Limits
+from placement.search.search import Limits
 from tests.property import forest, oracle
 
 BATCHES = 4

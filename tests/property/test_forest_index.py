@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from placement.forest import block, forest, index, reading, vocabulary
-from placement.forest.block import Block
-from placement.model.constraint import Amount
+from placement.forest import forest, reading, vocabulary
+from placement.forest.forest import Block
+from placement.model.constraint import Resources
 from placement.model.request import Group, Request
 from placement.model.resource_provider import ProviderFilters
 from placement.model.tree import Provider, Snapshot, Tree
@@ -73,7 +73,7 @@ def test_trees_come_round_from_any_place_each_once(
         request = clouds.random_request(rng, cloud)
         listed = [tree.root.uuid for tree in grown.relevant(request).trees]
         for start in (rng.random(), rng.random(), 0.999):
-            trees = grown.around(request, start).trees
+            trees = grown.relevant(request, start).trees
             found = [tree.root.uuid for tree in trees]
             split = listed.index(found[0]) if found else 0
             assert found == listed[split:] + listed[:split]
@@ -95,7 +95,7 @@ def test_of_the_block_where_it_starts_only_what_is_needed_is_looked_at(
             yield tree
 
     monkeypatch.setattr(Block, "select", count)
-    trees = grown.around(Request((Group("", {"VCPU": 1}),)), 0.1).trees
+    trees = grown.relevant(Request((Group("", {"VCPU": 1}),)), 0.1).trees
     next(iter(trees))
     assert len(looked_at) == 1
 
@@ -181,7 +181,7 @@ def describe(grown: forest.Forest) -> Any:
     }
     shared = [provider.uuid for provider in grown.sharing]
     sums = [
-        sum(column) for column in zip(*map(block.sums_of, grown.blocks), strict=True)
+        sum(column) for column in zip(*map(forest.sums_of, grown.blocks), strict=True)
     ]
     return said, homes, shared, sums if any(sums) else []
 
@@ -214,7 +214,7 @@ def of_tree(each: Block, position: int) -> Any:
 def with_room(each: Block, amount: tuple[str, int]) -> list[Tree]:
     """Return the trees of a block with room for an amount of a class."""
     name, least = amount
-    return list(each.select([(Amount(None, least, name), frozenset())]))
+    return list(each.select([(Resources(None, ((name, least),)), frozenset())]))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -222,12 +222,12 @@ def test_a_block_knows_which_trees_have_room_for_an_amount(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So few that it forgets some and finds them again.
-    monkeypatch.setattr(block, "MOST_AMOUNTS", 4)
+    monkeypatch.setattr(forest, "MOST_AMOUNTS", 4)
     rng = random.Random(seed)
     given = remembered = 0
     for _ in range(30):
         trees = trees_of(clouds.random_forest(rng, size=9))
-        made = block.block_of(trees)
+        made = forest.block_of(trees)
         for name, amount in rng.choices([*AMOUNTS, ("VCPU", 10**30)], k=20):
             expected = [
                 tree
@@ -352,17 +352,17 @@ def test_a_list_by_name_uuid_or_tree_looks_at_what_its_answer_has(
         assert looked_at in ([], ["host7", "child7"])
 
 
-def test_a_change_copies_few_parts_of_an_index() -> None:
-    entries = [(f"host {number}", number) for number in range(10_000)]
-    before = index.index_of(entries)
-    after = before.replace({("host 7", 7)}, {("renamed", 7)})
-    assert (after.find("host 7"), after.find("renamed")) == (None, 7)
-    assert (before.find("host 7"), before.find("renamed")) == (7, None)
-    pairs = zip(before.parts, after.parts, strict=True)
-    assert sum(old is not new for old, new in pairs) <= 2
-
-
 def test_names_that_are_exchanged_are_found() -> None:
-    before = index.index_of([("one", 1), ("two", 2)])
-    after = before.replace({("one", 1), ("two", 2)}, {("one", 2), ("two", 1)})
-    assert (after.find("one"), after.find("two")) == (2, 1)
+    trees = trees_of([lone_host(random.Random(1), name) for name in ("p0", "p1")])
+
+    def named(*names: str) -> dict[int, Tree]:
+        return {
+            key: Tree((dataclasses.replace(tree.root, name=name),), tree.aggregates)
+            for (key, tree), name in zip(trees.items(), names, strict=True)
+        }
+
+    before = forest.forest_of(WORDS, named("one", "two"))
+    after = before.replace(WORDS, trees.keys(), named("two", "one"))
+    for grown, names in ((before, ("one", "two")), (after, ("two", "one"))):
+        found = [grown.tree_named(name) for name in names]
+        assert found == [grown.tree(key) for key in trees]

@@ -18,7 +18,7 @@ from placement.questions.placing.query import (
     Spread,
     Wish,
 )
-from placement.search.budget import Limits
+from placement.search.search import Limits
 from tests.property import forest, oracle
 from tests.property.forest import Node
 from tests.property.test_capacity import TooMany, claimed

@@ -9,8 +9,7 @@ import pytest
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import engine
-from placement.search.budget import Limits
-from placement.search.tally import Tally
+from placement.search.search import Limits, Tally
 from tests.property import forest, oracle
 
 # Each batch asks this many questions, several about each cloud.

@@ -7,8 +7,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree, snapshot_of, walk
 from placement.search import engine
-from placement.search.budget import Limits
-from placement.search.tally import Tally
+from placement.search.search import Limits, Tally
 
 Stocks = Mapping[str, InventoryUsage]
 

@@ -13,7 +13,7 @@ from placement.microversion import VERSIONS
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, snapshot_of
 from placement.questions import candidates
-from placement.questions.candidate_query import CandidateQuery, Candidates, order_of
+from placement.questions.candidates import CandidateQuery, Candidates, order_of
 from placement.schemas import allocation_candidate as wire
 from placement.search import engine
 from placement_foundation.http import json_text, query_string

@@ -89,14 +89,14 @@ INNER = {
         {"capacity"},
         {"counting"},
         {"candidates", "explanation", "placing", "what_if"},
-        {"candidate_query", "fleet", "name", "providers"},
+        {"fleet", "name", "providers"},
     ],
     PACKAGE / "forest": [
         {"cache"},
         {"checkpoint"},
         {"fingerprint", "loading"},
         {"forest", "part", "reading"},
-        {"block", "index", "vocabulary"},
+        {"vocabulary"},
         {"checksum"},
     ],
     PACKAGE / "objects": [

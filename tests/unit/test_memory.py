@@ -13,7 +13,7 @@ import pytest
 from placement.microversion import MAXIMUM
 from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
-from placement.questions.candidate_query import Candidates
+from placement.questions.candidates import Candidates
 from placement.schemas import allocation_candidate as wire
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import View

@@ -14,7 +14,7 @@ from placement.forest import vocabulary
 from placement.forest.forest import Forest
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING
-from placement.questions.candidate_query import CandidateQuery
+from placement.questions.candidates import CandidateQuery
 from placement.questions.placing import choosing, packing
 from placement.questions.placing.choosing import Chosen, Present
 from placement.questions.placing.query import (
@@ -25,7 +25,7 @@ from placement.questions.placing.query import (
     Wish,
 )
 from placement.schemas import placing as wire
-from placement.search.budget import Limits
+from placement.search.search import Limits
 from placement_foundation.http import schema
 from tests.property import forest
 from tests.property.forest import Inventory, Node

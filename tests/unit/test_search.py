@@ -15,7 +15,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING, Provider, Snapshot, Tree, snapshot_of
 from placement.search import engine
-from placement.search.budget import Budget
+from placement.search.search import Budget
 from tests.unit.clouds import (
     FULL,
     NUMA,

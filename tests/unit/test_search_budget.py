@@ -15,10 +15,8 @@ import pytest
 from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, Tree, snapshot_of
-from placement.search import engine, schedule
-from placement.search.budget import Budget, Limits
-from placement.search.search import Nogoods
-from placement.search.tally import Tally
+from placement.search import engine
+from placement.search.search import Budget, Limits, Nogoods, Tally
 from tests.unit.clouds import (
     ONE,
     PAIRS,
@@ -251,14 +249,14 @@ def test_what_never_goes_on_is_not_kept(depth_first: bool) -> None:
     search: Any = SimpleNamespace(budget=budget, tally=Tally(), free_picks=1)
     kept = []
 
-    def anchors() -> Iterator[schedule.Anchor]:
+    def anchors() -> Iterator[engine.Anchor]:
         for _ in range(1_000):
             results = Endless(budget)
             alive.add(results)
             kept.append(len(alive))
-            yield schedule.Anchor(results, search)
+            yield engine.Anchor(results, search)
 
-    assert not list(schedule.take_turns(anchors(), search, depth_first=depth_first))
+    assert not list(engine.take_turns(anchors(), search, depth_first=depth_first))
     assert search.tally.exhausted
     assert search.tally.pauses == 1_000
     assert max(kept) < 20

@@ -1,7 +1,7 @@
 """Capacity: how many more of a request would fit."""
 
 from placement.operation import Call
-from placement.questions import candidate_query, capacity
+from placement.questions import candidates, capacity
 from placement_foundation.http.operation import Reply
 
 
@@ -12,5 +12,5 @@ def show_capacity(call: Call[None]) -> Reply:
     """
     question: capacity.CapacityQuery = call.query
     forest = call.forest()
-    limits = candidate_query.order_of(call.settings).limits
+    limits = candidates.order_of(call.settings).limits
     return Reply(capacity.count(forest, question, limits))

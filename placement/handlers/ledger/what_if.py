@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from placement.forest.forest import Forest
 from placement.objects import holder, usage
 from placement.operation import Call
-from placement.questions import candidate_query, candidates, capacity, name, what_if
+from placement.questions import candidates, capacity, name, what_if
 from placement.questions.explanation import explanation
 from placement.schemas import what_if as wire
 from placement_foundation.http.operation import Connection, Reply
@@ -40,8 +40,8 @@ Answer = Callable[[], Reply]
 def _candidates(
     call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
 ) -> Answer:
-    question: candidate_query.CandidateQuery = asked.question
-    order = candidate_query.order_of(call.settings)
+    question: candidates.CandidateQuery = asked.question
+    order = candidates.order_of(call.settings)
 
     def answer() -> Reply:
         imagined = imagine()
@@ -69,7 +69,7 @@ def _capacity(
     call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
 ) -> Answer:
     question: capacity.CapacityQuery = asked.question
-    limits = candidate_query.order_of(call.settings).limits
+    limits = candidates.order_of(call.settings).limits
     return lambda: Reply(capacity.count(imagine(), question, limits))
 
 

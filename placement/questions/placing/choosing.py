@@ -19,7 +19,7 @@ from placement.questions.placing.domain import (
 from placement.questions.placing.filling import Choice, Filling
 from placement.questions.placing.overlay import Overlay
 from placement.questions.placing.query import Domains, Quality, Wish
-from placement.search.budget import Limits
+from placement.search.search import Limits
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

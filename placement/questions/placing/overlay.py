@@ -8,8 +8,8 @@ from placement.forest.forest import Forest, Trees
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search import engine
-from placement.search.budget import Budget, Limits
 from placement.search.engine import Candidate
+from placement.search.search import Budget, Limits
 
 # The amounts of a candidate, by UUID of the provider and by resource class.
 Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -32,7 +32,7 @@ class Overlay:
         self._forest = forest
         self._request = request
         self._limits = limits
-        self._base = forest.around(request, aggregates=aggregates)
+        self._base = forest.relevant(request, aggregates=aggregates)
         self._snapshot = self._base
         self._changed: dict[str, Tree] = {}
         self._at_first = self._firsts = engine.Firsts(
@@ -59,7 +59,7 @@ class Overlay:
         return self._firsts.is_used_up
 
     def trees(self, start: float) -> Iterator[Tree]:
-        """Yield the trees that may serve, from some place on, as ``around`` does."""
+        """Yield the trees that may serve, from some place on, as ``relevant`` does."""
         trees = self._base.trees
         return iter(trees.beginning(start) if isinstance(trees, Trees) else trees)
 
