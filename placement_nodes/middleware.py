@@ -15,12 +15,9 @@ def at_endpoint(application: "WSGIApplication", url: str) -> "WSGIApplication":
     def believing(
         environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
-        believed = {
-            **environment,
-            "wsgi.url_scheme": endpoint.scheme,
-            "HTTP_HOST": endpoint.netloc,
-            "SCRIPT_NAME": endpoint.path.rstrip("/"),
-        }
-        return application(believed, start_response)
+        environment["wsgi.url_scheme"] = endpoint.scheme
+        environment["HTTP_HOST"] = endpoint.netloc
+        environment["SCRIPT_NAME"] = endpoint.path.rstrip("/")
+        return application(environment, start_response)
 
     return believing

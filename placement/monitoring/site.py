@@ -62,7 +62,7 @@ class Guarded:
         self, environment: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Serve a request."""
-        telemetry.name_operation(monitoring.METRICS)
+        environment[telemetry.OPERATION] = monitoring.METRICS
         asking = environment[context.ENVIRONMENT_KEY]
         try:
             policy.authorize(self._enforcer, asking, RULE)

@@ -181,7 +181,7 @@ class Application:
             template, parameters = self._router.find(_path(request))
         except errors.NotFound:
             return None
-        telemetry.name_operation(template)
+        request.environ[telemetry.OPERATION] = template
         methods = self._service.routes[template]
         return _Place(methods, parameters, template in self._newest)
 
@@ -205,7 +205,7 @@ class Application:
         asked = _Asked(request, operation, version, self._largest_body)
         answer = Answer(request, operation, version)
         with self._turn(asked):
-            with telemetry.outcome(operation.counted):
+            with _counting(operation):
                 call = self._call(
                     request, operation, version, place.parameters, asked, answer
                 )
@@ -287,6 +287,11 @@ class Application:
         if operation.policy and operation.owner:
             owner = {"project_id": operation.owner(subject)}
             policy.authorize(self._enforcer, asking, operation.policy, owner)
+
+
+def _counting(operation: Operation) -> contextlib.AbstractContextManager[object]:
+    measure = operation.counted
+    return telemetry.outcome(measure) if measure else contextlib.nullcontext()
 
 
 class _Asked:

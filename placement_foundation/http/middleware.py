@@ -191,7 +191,7 @@ def _facts(
     asking = environment.get(context.ENVIRONMENT_KEY)
     return {
         "request_id": environment[context.REQUEST_ID],
-        "operation": telemetry.operation(),
+        "operation": environment.get(telemetry.OPERATION, telemetry.NONE),
         "method": quotation.cut(environment["REQUEST_METHOD"]),
         "status": int(status),
         "duration": round(seconds, 6),

@@ -11,8 +11,9 @@ import dataclasses
 import enum
 import functools
 import time
+import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from placement_foundation import errors
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# The place in the environment of a request for the path of the route table that it is
+# for, as soon as that is known.
+OPERATION = "placement.operation"
 # Stands for an operation, a method or a code that is not known.
 NONE = "none"
 OTHER = "other"
@@ -136,8 +140,10 @@ class Observer:
 
 
 _observers: tuple[Observer, ...] = ()
-# The path template of the request that this thread serves.
-_operation = contextvars.ContextVar("operation", default=NONE)
+# The environment of the request that this thread serves.
+_environment: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar(
+    "environment", default=types.MappingProxyType({})
+)
 
 
 def add(observer: Observer) -> None:
@@ -159,27 +165,23 @@ def record(measure: Measure, amount: float = 1, **labels: str) -> None:
         observer.record(measure, amount, labels)
 
 
-@contextlib.contextmanager
-def request(environment: "WSGIEnvironment") -> Iterator[None]:
+def request(
+    environment: "WSGIEnvironment",
+) -> contextlib.AbstractContextManager[object]:
     """Surround a request."""
-    unnamed = _operation.set(NONE)
+    return _request(environment) if _observers else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _request(environment: "WSGIEnvironment") -> Iterator[None]:
+    before = _environment.set(environment)
     try:
         with contextlib.ExitStack() as stack:
             for observer in _observers:
                 stack.enter_context(observer.request(environment))
             yield
     finally:
-        _operation.reset(unnamed)
-
-
-def name_operation(template: str) -> None:
-    """Set the path of a route table that the request is for."""
-    _operation.set(template)
-
-
-def operation() -> str:
-    """Return the path of a route table that the request is for."""
-    return _operation.get()
+        _environment.reset(before)
 
 
 def method_of(environment: "WSGIEnvironment") -> str:
@@ -195,7 +197,7 @@ def answer(environment: "WSGIEnvironment", status: str, seconds: float) -> None:
     """
     if not _observers:
         return
-    method, place = method_of(environment), operation()
+    method, place = method_of(environment), environment.get(OPERATION, NONE)
     record(REQUESTS, operation=place, method=method, status=status)
     record(REQUEST_SECONDS, seconds, operation=place, method=method)
     for observer in _observers:
@@ -224,7 +226,8 @@ def _step(name: str) -> Iterator[None]:
 
 def _record_step(name: str, began: float) -> None:
     seconds = time.perf_counter() - began
-    record(STEP_SECONDS, seconds, operation=operation(), step=name)
+    operation = _environment.get().get(OPERATION, NONE)
+    record(STEP_SECONDS, seconds, operation=operation, step=name)
 
 
 def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -243,13 +246,9 @@ def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-def outcome(measure: Measure | None) -> contextlib.AbstractContextManager[object]:
-    """Count the outcome of a block, with the code of the error if it raises one."""
-    return _outcome(measure) if measure else contextlib.nullcontext()
-
-
 @contextlib.contextmanager
-def _outcome(measure: Measure) -> Iterator[None]:
+def outcome(measure: Measure) -> Iterator[None]:
+    """Count the outcome of a block, with the code of the error if it raises one."""
     try:
         yield
     except errors.ServiceError as error:
