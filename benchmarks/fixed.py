@@ -39,7 +39,7 @@ STEPS: dict[str, list[tuple[Any, str]]] = {
         (application, "_check_gates"),
     ],
     "policy": [(Application, "_check_policy")],
-    "query and body": [(application, "_Asked")],
+    "query and body": [(application, "_parse")],
     "response": [(Answer, "render"), (application, "_add_headers")],
     "sending": [(webob.Response, "__call__")],
     REST: [(Application, "__call__")],

@@ -19,7 +19,13 @@ from placement_foundation.errors import AddressTooLong, BodyTooLarge
 from placement_foundation.http import json_text, query_string
 from placement_foundation.http.answer import JSON, LINES
 from placement_foundation.http.application import Table
-from placement_foundation.http.operation import Deviation, Handler, Operation, Reply
+from placement_foundation.http.operation import (
+    Deviation,
+    Handler,
+    Operation,
+    Reply,
+    edition,
+)
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     TEXT,
@@ -228,7 +234,7 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
         headers.append("link")
     if method == "POST" or row.may_create:
         headers.append("location")
-    statuses = [row.status_at(version), *([201] if row.may_create else [])]
+    statuses = [edition(row, version).status, *([201] if row.may_create else [])]
     answer = {"headers": _headers(headers), **_content(row, version)}
     successes: dict[str, Json] = {
         str(status): {"description": HTTPStatus(status).phrase, **answer}
@@ -241,7 +247,7 @@ def _successes(method: str, row: Operation, version: Version) -> dict[str, Json]
 
 
 def _content(row: Operation, version: Version) -> Json:
-    renderer = row.renderer_at(version)
+    renderer = edition(row, version).renderer
     content = {}
     if isinstance(renderer, Described):
         content[JSON] = {"schema": renderer.describe(version)}

@@ -20,9 +20,8 @@ from placement_foundation.http import (
     query_string,
     stream,
 )
-from placement_foundation.http.operation import Operation, Renderer, Reply
+from placement_foundation.http.operation import Edition, Operation, Renderer, Reply
 from placement_foundation.http.schema import View
-from placement_foundation.http.version import Version
 from placement_foundation.observing import telemetry
 
 LOG = log.getLogger(__name__)
@@ -43,12 +42,12 @@ class Answer:
         self,
         request: webob.Request,
         operation: Operation,
-        version: Version,
+        edition: Edition,
     ) -> None:
         self._request = request
         self._operation = operation
-        self._version = version
-        self.tags = entity_tag.Tags(request, version)
+        self._edition = edition
+        self.tags = entity_tag.Tags(request, edition.version)
 
     @telemetry.timed("rendering")
     def render(self, reply: Reply) -> webob.Response:
@@ -60,7 +59,7 @@ class Answer:
         body = b""
         # Setting each header as an attribute takes longer than all other steps.
         headers = []
-        if operation.renderer_at(self._version):
+        if self._edition.renderer:
             media_type, renderer = self._renderer()
             body = self._written(media_type, renderer, reply)
             headers.append(("Content-Type", media_type))
@@ -72,7 +71,7 @@ class Answer:
             headers.append(("Location", address.root(environment) + reply.location))
         if reply.following:
             headers.append(("link", _link(self._request, reply.following)))
-        if operation.dated and self._version >= operation.dated:
+        if self._edition.is_dated:
             headers.append(("cache-control", "no-cache"))
             if reply.modified:
                 modified = datetime_utils.serialize_date(reply.modified)
@@ -114,7 +113,7 @@ class Answer:
         return self.tags.add(response, reply)
 
     def _status(self, reply: Reply) -> int:
-        return 201 if reply.created else self._operation.status_at(self._version)
+        return 201 if reply.created else self._edition.status
 
     def _renderer(self) -> tuple[str, Renderer]:
         """Return the media type that the caller prefers, and its renderer."""
@@ -122,15 +121,14 @@ class Answer:
         for media_type, renderer in operation.formats.items():
             if _prefers(self._request.accept, offers_of(operation), media_type):
                 return media_type, renderer
-        plain = operation.renderer_at(self._version)
-        if plain is None:
+        if self._edition.renderer is None:
             raise ValueError("a row without a reply has nothing to render")
-        return JSON, plain
+        return JSON, self._edition.renderer
 
     def _rendered(self, renderer: Renderer, reply: Reply) -> Any:
         environment = self._request.environ
         prefix, root = address.prefix(environment), address.root(environment)
-        return renderer(reply.value, View(self._version, prefix, root))
+        return renderer(reply.value, View(self._edition.version, prefix, root))
 
     def _written(self, media_type: str, renderer: Renderer, reply: Reply) -> bytes:
         """Return a body."""

@@ -24,7 +24,14 @@ from placement_foundation.http import (
     schema,
 )
 from placement_foundation.http.answer import JSON, Answer, offers_of
-from placement_foundation.http.operation import Call, Deviation, Handler, Operation
+from placement_foundation.http.operation import (
+    Call,
+    Deviation,
+    Edition,
+    Handler,
+    Operation,
+    edition,
+)
 from placement_foundation.http.router import Router
 from placement_foundation.http.schema import Json
 from placement_foundation.http.version import Malformed, NotSupported, Version
@@ -81,6 +88,18 @@ class _Place(NamedTuple):
     methods: Mapping[str, Operation]
     parameters: dict[str, str]
     newest: bool
+
+
+class _Asked(NamedTuple):
+    """The query and the body of a request, parsed.
+
+    ``fault`` is the error in them. It is raised after the subject was found, or at once
+    if the path names none.
+    """
+
+    query: Any
+    body: Json
+    fault: errors.ServiceError | None = None
 
 
 class Application:
@@ -200,29 +219,33 @@ class Application:
             raise errors.MethodNotAllowed(
                 "The method specified is not allowed for this resource.", place.methods
             )
-        handler = _check_gates(request, operation, version)
+        now = edition(operation, version)
+        handler = _check_gates(request, operation, now)
         self._check_policy(request, operation)
-        asked = _Asked(request, operation, version, self._largest_body)
-        answer = Answer(request, operation, version)
-        with self._turn(asked):
+        asked = _parse(request, operation, now, self._largest_body)
+        answer = Answer(request, operation, now)
+        with self._turn(operation, asked):
             with _counting(operation):
                 call = self._call(
-                    request, operation, version, place.parameters, asked, answer
+                    request, operation, now, place.parameters, asked, answer
                 )
                 if asked.fault:
                     if operation.subject:
                         self._database.read(call.load)
                     raise asked.fault
-                done = handler(call, **_flags(operation.flags, version))
+                done = handler(call, **now.flags)
             return done if isinstance(done, webob.Response) else answer.render(done)
 
     @contextlib.contextmanager
-    def _turn(self, asked: "_Asked") -> Iterator[None]:
-        """Take a turn for a request that may take seconds.
+    def _turn(self, operation: Operation, asked: _Asked) -> Iterator[None]:
+        """Take a turn for a request that may take seconds; a refusal never does.
 
         :raises Busy: too many of them are in progress
         """
-        if not asked.is_heavy:
+        heavy = operation.heavy
+        if callable(heavy) and not asked.fault:
+            heavy = heavy(asked.query, asked.body)
+        if asked.fault or not heavy:
             yield
             return
         if not self._heavy.acquire(blocking=False):
@@ -236,9 +259,9 @@ class Application:
         self,
         request: webob.Request,
         operation: Operation,
-        version: Version,
+        now: Edition,
         parameters: Mapping[str, str],
-        asked: "_Asked",
+        asked: _Asked,
         answer: Answer,
     ) -> Call[Any, Any]:
         """Return the call for the handler of a request.
@@ -247,12 +270,10 @@ class Application:
         """
         asking = request.environ.get(context.ENVIRONMENT_KEY)
 
-        find = operation.subject.at(version) if operation.subject else None
-
         def load(connection: sa.Connection) -> Any:
-            if find is None:
+            if now.subject is None:
                 raise ValueError("the path of the row names nothing that is stored")
-            subject = find(connection, **parameters)
+            subject = now.subject(connection, **parameters)
             self._check_owner(asking, operation, subject)
             return subject
 
@@ -294,51 +315,24 @@ def _counting(operation: Operation) -> contextlib.AbstractContextManager[object]
     return telemetry.outcome(measure) if measure else contextlib.nullcontext()
 
 
-class _Asked:
-    """The query and the body of a request, parsed once, before any transaction.
-
-    ``fault`` is the error in them. It is raised after the subject was found, or at once
-    if the path names none.
-    """
-
-    def __init__(
-        self,
-        request: webob.Request,
-        operation: Operation,
-        version: Version,
-        largest_body: int,
-    ) -> None:
-        self._operation = operation
-        self.query: Any = None
-        self.body: Json = None
-        self.fault: errors.ServiceError | None = None
-        try:
-            self._parse(request, version, largest_body)
-        except errors.ServiceError as fault:
-            names_nothing = not (operation.subject or operation.parse_path)
-            if names_nothing or Deviation.BODY_FIRST in operation.deviation:
-                raise
-            self.fault = fault
-
-    def _parse(
-        self, request: webob.Request, version: Version, largest_body: int
-    ) -> None:
-        parse_query = self._operation.query and self._operation.query.at(version)
-        if parse_query:
-            self.query = query_string.read(request.query_string, parse_query)
-        accepted = self._operation.body and self._operation.body.at(version)
-        if accepted:
+def _parse(
+    request: webob.Request, operation: Operation, now: Edition, largest_body: int
+) -> _Asked:
+    """Return the query and the body of a request, parsed once for all attempts."""
+    query = body = None
+    try:
+        if now.query:
+            query = query_string.read(request.query_string, now.query)
+        if now.body:
             raw = _body(request, largest_body)
-            if raw or Deviation.BODY_OPTIONAL not in self._operation.deviation:
-                self.body = schema.parse_json(raw, accepted)
-
-    @property
-    def is_heavy(self) -> bool:
-        """Whether the answer may take seconds; a refusal never does."""
-        if self.fault:
-            return False
-        heavy = self._operation.heavy
-        return heavy(self.query, self.body) if callable(heavy) else heavy
+            if raw or Deviation.BODY_OPTIONAL not in operation.deviation:
+                body = schema.parse_json(raw, now.body)
+    except errors.ServiceError as fault:
+        names_nothing = not (operation.subject or operation.parse_path)
+        if names_nothing or Deviation.BODY_FIRST in operation.deviation:
+            raise
+        return _Asked(None, None, fault)
+    return _Asked(query, body)
 
 
 def _origin(request: webob.Request, asking: RequestContext | None) -> Origin:
@@ -411,33 +405,25 @@ def _check_body_headers(request: webob.Request) -> None:
         raise errors.BadRequest("content-type header required when content-length > 0")
 
 
-def _check_gates(
-    request: webob.Request, operation: Operation, version: Version
-) -> Handler:
+def _check_gates(request: webob.Request, operation: Operation, now: Edition) -> Handler:
     """Return the handler, if the operation exists and the media types fit.
 
     :raises ServiceError: the operation's ``absent``, 406 or 415
     """
-    handler = operation.handler.at(version)
-    if Deviation.MEDIA_TYPE_FIRST in operation.deviation:
-        _check_media_types(request, operation, version)
-    if handler is None:
+    if now.handler or Deviation.MEDIA_TYPE_FIRST in operation.deviation:
+        _check_media_types(request, operation, now)
+    if now.handler is None:
         raise operation.absent("")
-    if Deviation.MEDIA_TYPE_FIRST not in operation.deviation:
-        _check_media_types(request, operation, version)
-    return handler
+    return now.handler
 
 
 def _check_media_types(
-    request: webob.Request, operation: Operation, version: Version
+    request: webob.Request, operation: Operation, now: Edition
 ) -> None:
     if (
         operation.body
         and Deviation.BODY_OPTIONAL not in operation.deviation
-        and (
-            operation.body.at(version)
-            or Deviation.MEDIA_TYPE_FIRST in operation.deviation
-        )
+        and (now.body or Deviation.MEDIA_TYPE_FIRST in operation.deviation)
     ):
         # The message of a refusal quotes the header, even if the request has none.
         content_type: str = request.environ.setdefault("CONTENT_TYPE", "")
@@ -476,7 +462,3 @@ def _body(request: webob.Request, largest: int) -> bytes:
     if len(raw) > largest:
         raise _too_large(largest)
     return raw
-
-
-def _flags(flags: Mapping[str, tuple[int, int]], version: Version) -> dict[str, bool]:
-    return {name: version >= first for name, first in flags.items()}

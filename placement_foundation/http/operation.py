@@ -146,7 +146,8 @@ class Deviation(enum.Flag):
     BODY_OPTIONAL = enum.auto()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+# Compared by identity, so that its editions can be cached.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Operation:
     """A method of a path: everything about it except what it does.
 
@@ -208,11 +209,42 @@ class Operation:
     may_create: bool = False
     heavy: bool | Callable[[Any, Json], bool] = False
 
-    def renderer_at(self, version: Version) -> Renderer | None:
-        """Return the renderer of the reply at a microversion; None if there is none."""
-        return self.reply.at(version) if self.reply else None
 
-    def status_at(self, version: Version) -> int:
-        """Return the status of success at a microversion."""
-        default = 200 if self.renderer_at(version) else 204
-        return (self.status and self.status.at(version)) or default
+@dataclasses.dataclass(frozen=True, slots=True)
+class Edition:
+    """An operation as it is at one microversion. See the fields of ``Operation``.
+
+    A field is None if there is nothing of the kind; without a handler, the operation
+    does not exist.
+    """
+
+    version: Version
+    handler: Handler | None
+    subject: Callable[..., Any] | None
+    query: Parser[Any] | Callable[[Pairs], Any] | None
+    body: Schema | None
+    flags: Mapping[str, bool]
+    status: int
+    renderer: Renderer | None
+    is_dated: bool
+
+
+@functools.cache
+def edition(operation: Operation, version: Version) -> Edition:
+    """Return an operation as it is at a microversion."""
+
+    def at(history: ByVersion[T] | None) -> T | None:
+        return history.at(version) if history else None
+
+    renderer = at(operation.reply)
+    return Edition(
+        version,
+        at(operation.handler),
+        at(operation.subject),
+        at(operation.query),
+        at(operation.body),
+        {name: version >= first for name, first in operation.flags.items()},
+        at(operation.status) or (200 if renderer else 204),
+        renderer,
+        operation.dated is not None and version >= operation.dated,
+    )
