@@ -48,6 +48,7 @@ LOG = log.getLogger(__name__)
 STARTING = "start of the service"
 
 
+@functools.cache
 def _version_headers(version: Version | None) -> Mapping[str, str]:
     if version is None:
         return {}

@@ -1,6 +1,6 @@
 """The microversions of the API, and their negotiation."""
 
-from collections.abc import MutableMapping
+import functools
 
 from placement_foundation.http import version
 from placement_foundation.http.version import Version
@@ -59,17 +59,5 @@ BY_NAME = {
     **{str(Version(*each)): Version(*each) for each in VERSIONS},
     LATEST: MAXIMUM,
 }
-
-
-def negotiate(
-    headers: MutableMapping[str, str], *, newest_by_default: bool = False
-) -> Version:
-    """Return the microversion that a request's headers name.
-
-    :param newest_by_default: whether it is the newest one without a header
-    :raises version.Malformed: the string is not a version
-    :raises version.NotSupported: the version is not one of ``VERSIONS``
-    """
-    return version.negotiate(
-        headers, SERVICE, VERSIONS, newest_by_default=newest_by_default
-    )
+# Returns the microversion that a request's headers name.
+negotiate = functools.partial(version.negotiate, service=SERVICE, versions=VERSIONS)

@@ -8,6 +8,18 @@ wrong. Each service adds its own rows.
 from collections.abc import Iterable
 from http import HTTPStatus
 
+# How much of what the caller sent a message quotes, in characters. A quotation is cut
+# in the middle, because an explanation follows it.
+QUOTED = 300
+
+
+def quote(text: str, length: int = QUOTED) -> str:
+    """Return a string for quoting: only its beginning and its end if it is long."""
+    if len(text) <= length:
+        return text
+    end = length // 4
+    return f"{text[: length - end]} [...] {text[-end:]}"
+
 
 class ServiceError(Exception):
     """Something the caller can act on. Never a bug of ours."""

@@ -1,7 +1,9 @@
 """The microversions of the bare metal API that this service supports."""
 
+import functools
 from collections.abc import Mapping, MutableMapping
 
+from placement_foundation import errors
 from placement_foundation.http import version
 from placement_foundation.http.version import Version
 
@@ -18,19 +20,20 @@ RESOURCE_CLASS = (1, 21)
 TRAITS = (1, 37)
 
 
-def negotiate(headers: MutableMapping[str, str]) -> Version:
+def negotiate(headers: MutableMapping[str, str], **options: bool) -> Version:
     """Return the microversion in the headers of a request.
 
-    :raises version.NotSupported: there is no such version, or it cannot be parsed
+    :raises UnavailableVersion: there is no such version, or it cannot be parsed
     """
     try:
-        return version.negotiate(headers, SERVICE, VERSIONS, [LEGACY_HEADER])
-    except (version.Malformed, version.NotSupported) as exc:
-        raise version.NotSupported(
+        return version.negotiate(headers, SERVICE, VERSIONS, [LEGACY_HEADER], **options)
+    except (errors.MalformedVersion, errors.UnavailableVersion) as exc:
+        raise errors.UnavailableVersion(
             f"{exc}. The versions of this service are {MINIMUM} to {MAXIMUM}."
         ) from exc
 
 
+@functools.cache
 def headers(spoken: Version | None) -> Mapping[str, str]:
     """Return the version headers of an answer, by which clients negotiate.
 

@@ -1,6 +1,7 @@
 """The microversion of the reservation API: there is only one."""
 
-from collections.abc import Mapping, MutableMapping
+import functools
+from collections.abc import Mapping
 
 from placement_foundation.http import version
 from placement_foundation.http.version import Version
@@ -9,15 +10,11 @@ SERVICE = "reservation"
 ONLY = Version(1, 0)
 
 
-def negotiate(headers: MutableMapping[str, str]) -> Version:
-    """Return the microversion in the headers of a request.
-
-    :raises version.Malformed: the string is not a version
-    :raises version.NotSupported: this service does not have it
-    """
-    return version.negotiate(headers, SERVICE, {ONLY})
+# Returns the microversion in the headers of a request.
+negotiate = functools.partial(version.negotiate, service=SERVICE, versions={ONLY})
 
 
+@functools.cache
 def headers(spoken: Version | None) -> Mapping[str, str]:
     """Return the headers of an answer."""
     return {

@@ -34,7 +34,7 @@ from placement_foundation.http.operation import (
 )
 from placement_foundation.http.router import Router
 from placement_foundation.http.schema import Json
-from placement_foundation.http.version import Malformed, NotSupported, Version
+from placement_foundation.http.version import Version
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ Table = Mapping[str, Mapping[str, Operation]]
 class Service:
     """The parts of the steps of a request that differ between services.
 
-    ``negotiate`` returns the microversion that the headers of a request ask for, and
-    raises ``Malformed`` or ``NotSupported``; ``newest_by_default`` of a row is its
-    argument, and ``newest`` is the highest microversion. ``version_headers`` returns
+    ``negotiate`` returns the microversion that the headers of a request ask for;
+    ``newest_by_default`` of a row is its argument, and ``newest`` is the highest
+    microversion. ``version_headers`` returns
     the headers of an answer at a microversion, or at None if none was agreed on.
     ``refuse`` renders an error for the caller, at the same microversion. ``call`` is
     the class of the calls that handlers get.
@@ -184,14 +184,9 @@ class Application:
         return self._service.newest
 
     def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
-        options = {"newest_by_default": True} if place and place.newest else {}
-        try:
-            version = self._service.negotiate(request.headers, **options)
-        except Malformed as exc:
-            raise errors.MalformedVersion(str(exc)) from exc
-        except NotSupported as exc:
-            raise errors.UnavailableVersion(str(exc)) from exc
-        request.environ[middleware.VERSION_KEY] = str(version)
+        newest = place is not None and place.newest
+        version = self._service.negotiate(request.headers, newest_by_default=newest)
+        request.environ[middleware.VERSION_KEY] = version
         return version
 
     def _find(self, request: webob.Request) -> _Place | None:

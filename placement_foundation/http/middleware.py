@@ -17,9 +17,8 @@ from oslo_context.context import generate_request_id
 from oslo_log import log
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement_foundation import context
+from placement_foundation import context, errors
 from placement_foundation.context import RequestContext
-from placement_foundation.http import quotation
 from placement_foundation.observing import telemetry
 
 if TYPE_CHECKING:
@@ -189,13 +188,14 @@ def _facts(
 ) -> dict[str, object]:
     """Return the content of a line, and more, as fields, for structured logs."""
     asking = environment.get(context.ENVIRONMENT_KEY)
+    version = environment.get(VERSION_KEY)
     return {
         "request_id": environment[context.REQUEST_ID],
         "operation": environment.get(telemetry.OPERATION, telemetry.NONE),
-        "method": quotation.cut(environment["REQUEST_METHOD"]),
+        "method": errors.quote(environment["REQUEST_METHOD"]),
         "status": int(status),
         "duration": round(seconds, 6),
-        "microversion": environment.get(VERSION_KEY),
+        "microversion": version and str(version),
         "user": asking and asking.user_id,
         "project": asking and asking.project_id,
     }
@@ -208,7 +208,7 @@ def _describe(environment: "WSGIEnvironment") -> tuple[str, str]:
         uri += f"?{environment['QUERY_STRING']}"
     if len(uri) > LOGGED:
         uri = f"{uri[:LOGGED]}... ({len(uri)} characters)"
-    line = f'"{quotation.cut(environment["REQUEST_METHOD"])} {uri}"'
+    line = f'"{errors.quote(environment["REQUEST_METHOD"])} {uri}"'
     # A proxy has written the address of the caller.
     caller = environment.get("REMOTE_ADDR") or "-"
     return _escape_controls(caller), _escape_controls(line)

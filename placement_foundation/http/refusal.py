@@ -7,7 +7,6 @@ import webob
 import webob.exc
 
 from placement_foundation import context, errors
-from placement_foundation.http import quotation
 from placement_foundation.http.schema import Json
 from placement_foundation.http.version import Version
 
@@ -17,7 +16,8 @@ Document: TypeAlias = Callable[
     [errors.ServiceError, str, Version | None, str | None], Json
 ]
 
-
+# Of a whole message, including the part of a schema that it shows, in characters.
+LONGEST_MESSAGE = 4000
 # The parts of a request that messages for people quote.
 QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
 
@@ -38,7 +38,7 @@ def as_wanted(document: Document) -> Callable[..., webob.Response]:
         environment = request.environ
         for name in QUOTED:
             if name in environment:
-                environment[name] = quotation.cut(environment[name])
+                environment[name] = errors.quote(environment[name])
         kind = webob.exc.status_map[error.status]
         return kind(detail=_message(error), json_formatter=as_json)
 
@@ -58,7 +58,7 @@ def as_json(document: Document) -> Callable[..., webob.Response]:
 
 
 def _message(error: errors.ServiceError) -> str:
-    return quotation.cut(str(error), quotation.MESSAGE)
+    return errors.quote(str(error), LONGEST_MESSAGE)
 
 
 def _request_id(request: webob.Request) -> str | None:

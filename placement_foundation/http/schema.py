@@ -19,7 +19,6 @@ import jsonschema
 from oslo_utils import uuidutils
 
 from placement_foundation import errors
-from placement_foundation.http import quotation
 from placement_foundation.http.version import Version
 
 Json: TypeAlias = Any
@@ -31,7 +30,7 @@ MOST_FAULTS = 100
 # How much is shown of a part of a schema, in characters.
 LARGEST_SCHEMA = 2000
 BRIEF = reprlib.Repr()
-BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = quotation.QUOTED
+BRIEF.maxstring = BRIEF.maxother = BRIEF.maxlong = errors.QUOTED
 
 # The end of a string in a pattern of Python, whose ``$`` also matches before a newline.
 END = r"\Z"
@@ -145,19 +144,19 @@ def _as_described(text: str) -> str:
 
 def _tell(fault: jsonschema.ValidationError) -> str:
     """Return the message about a fault, with the part of the schema, and the place."""
-    message = quotation.cut(fault.message)
+    message = errors.quote(fault.message)
     schema = textwrap.indent(pprint.pformat(fault.schema, sort_dicts=False), "    ")
     by = _place(list(fault.relative_schema_path)[:-1])
     at = _place(fault.absolute_path)
     broken = (
         f"{message}\n\nFailed validating {fault.validator!r} in schema{by}:\n"
-        f"{quotation.cut(schema, LARGEST_SCHEMA)}\n\n"
+        f"{errors.quote(schema, LARGEST_SCHEMA)}\n\n"
     )
     return f"{_as_described(broken)}On instance{at}:\n    {BRIEF.repr(fault.instance)}"
 
 
 def _place(steps: Iterable[str | int]) -> str:
-    return "".join(f"[{quotation.cut(repr(step))}]" for step in steps)
+    return "".join(f"[{errors.quote(repr(step))}]" for step in steps)
 
 
 def parse_json(raw: bytes, schema: Schema) -> Json:

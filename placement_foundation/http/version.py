@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
 
-from placement_foundation.http import quotation
+from placement_foundation import errors
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -29,14 +29,6 @@ MOST_REMEMBERED = 100
 FIRST = Version(1, 0)
 
 
-class Malformed(ValueError):
-    """The header names this service, but no microversion can be read from it."""
-
-
-class NotSupported(ValueError):
-    """The header names a microversion that this service does not have."""
-
-
 def negotiate(
     headers: MutableMapping[str, str],
     service: str,
@@ -52,13 +44,12 @@ def negotiate(
     :param legacy_headers: other headers that may carry the version
     :param newest_by_default: whether a request without a header gets the highest one
         instead of the lowest
-    :raises Malformed: the string is not a version
-    :raises NotSupported: the version is not one of these
+    :raises MalformedVersion: the string is not a version
+    :raises UnavailableVersion: the version is not one of these
     """
     names = (microversion_parse.STANDARD_HEADER, *legacy_headers)
     # The library folds every header that it gets.
-    values = [(name, headers.get(name)) for name in names]
-    sent = tuple([(name, value) for name, value in values if value is not None])
+    sent = tuple([(name, headers[name]) for name in names if name in headers])
     text = _find_text(sent, service, tuple(legacy_headers))
     if not text:
         default = max if newest_by_default else min
@@ -68,13 +59,13 @@ def negotiate(
     try:
         version = Version(*microversion_parse.parse_version_string(text))
     except TypeError as exc:
-        raise Malformed(
+        raise errors.MalformedVersion(
             "Invalid microversion: invalid version string: "
-            f"{quotation.cut(text)}; it is not two numbers with a dot between"
+            f"{errors.quote(text)}; it is not two numbers with a dot between"
         ) from exc
     if version not in versions:
-        raise NotSupported(
-            f"Invalid microversion: Unacceptable version header: {quotation.cut(text)}"
+        raise errors.UnavailableVersion(
+            f"Invalid microversion: Unacceptable version header: {errors.quote(text)}"
         )
     return version
 

@@ -128,7 +128,7 @@ INNER = {
         {"schema"},
         {"health"},
         {"page", "router", "stream", "thread_limit", "version"},
-        {"address", "quotation"},
+        {"address"},
     ],
     FOUNDATION / "database": [
         {"migration"},

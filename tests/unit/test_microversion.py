@@ -3,10 +3,9 @@
 import pytest
 
 from placement.microversion import MAXIMUM, MINIMUM, VERSIONS, negotiate
+from placement_foundation import errors
 from placement_foundation.http.version import (
     ByVersion,
-    Malformed,
-    NotSupported,
     Version,
     always,
     since,
@@ -45,13 +44,17 @@ def test_a_header_asks_for_a_version(
     "text", ["LATEST", "pony.horse", "1.2.3", "1", "1.", "1.5 extra"]
 )
 def test_some_texts_are_not_versions(text: str) -> None:
-    with pytest.raises(Malformed, match=f"invalid version string: {text}; "):
+    with pytest.raises(
+        errors.MalformedVersion, match=f"invalid version string: {text}; "
+    ):
         negotiate({"openstack-api-version": f"placement {text}"})
 
 
 @pytest.mark.parametrize("text", ["0.5", "0.9", "1.40", "2.0", "-1.5"])
 def test_some_versions_are_not_to_be_had(text: str) -> None:
-    with pytest.raises(NotSupported, match=f"Unacceptable version header: {text}$"):
+    with pytest.raises(
+        errors.UnavailableVersion, match=f"Unacceptable version header: {text}$"
+    ):
         negotiate({"openstack-api-version": f"placement {text}"})
 
 
