@@ -16,7 +16,7 @@ from placement.microversion import BY_NAME, MAXIMUM, SERVICE, VERSIONS
 from placement.operation import Call
 from placement.routes import ROUTES
 from placement_foundation.errors import AddressTooLong, BodyTooLarge
-from placement_foundation.http import json_text, query_string
+from placement_foundation.http import query_string
 from placement_foundation.http.answer import JSON, LINES
 from placement_foundation.http.application import Table
 from placement_foundation.http.operation import (
@@ -33,6 +33,7 @@ from placement_foundation.http.schema import (
     Json,
     View,
     described,
+    fragment,
     some_of,
 )
 from placement_foundation.http.version import Version, always
@@ -101,7 +102,7 @@ TABLE: Table = {
 
 @functools.cache
 def _encoded(version: Version) -> Json:
-    return json_text.fragment(describe(version))
+    return fragment(describe(version))
 
 
 def describe(version: Version) -> Json:

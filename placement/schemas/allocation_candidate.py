@@ -16,7 +16,7 @@ from placement.schemas import query
 from placement.schemas.query import Grammar, Traits
 from placement.search.engine import Candidate
 from placement.search.search import Picks
-from placement_foundation.http import json_text, query_string
+from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     INTEGER,
@@ -30,6 +30,7 @@ from placement_foundation.http.schema import (
     describe_fields,
     described,
     extend,
+    fragment,
     keyed,
     known,
     listed,
@@ -472,9 +473,7 @@ def _summary(provider: Provider, names: tuple[str, ...]) -> Json:
     It is remembered: a provider never changes, and its next state is another value.
     """
     values = {
-        "resources": json_text.fragment(
-            _list_resources(provider, provider.inventories)
-        ),
+        "resources": fragment(_list_resources(provider, provider.inventories)),
         "traits": _encode_traits(provider.trait_names),
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
@@ -484,4 +483,4 @@ def _summary(provider: Provider, names: tuple[str, ...]) -> Json:
 
 @functools.lru_cache(maxsize=MOST_TRAITS)
 def _encode_traits(names: tuple[str, ...]) -> Json:
-    return json_text.fragment(names)
+    return fragment(names)

@@ -9,7 +9,7 @@ from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.model.tree import Provider
 from placement.schemas import query
 from placement.schemas.query import Grammar
-from placement_foundation.http import json_text, query_string
+from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
     INTEGER,
@@ -23,6 +23,8 @@ from placement_foundation.http.schema import (
     closed_object,
     describe_fields,
     described,
+    enclose,
+    encode,
     extend,
     known,
     listed,
@@ -47,7 +49,7 @@ LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
 # Marks the place of the UUID: no string of ours contains this character.
 PLACE_OF_UUID = "\0"
-UUID_GOES_HERE = json_text.encode(PLACE_OF_UUID)[1:-1]
+UUID_GOES_HERE = encode(PLACE_OF_UUID)[1:-1]
 # How many providers are remembered in their encoded form, each a kilobyte, and how many
 # forms of links: one for each microversion where the API is mounted once.
 MOST_REMEMBERED = 16_384
@@ -171,7 +173,7 @@ def render_providers(providers: Iterable[Provider], view: View) -> Json:
     links = _write_links(view.version, view.prefix)
     versions, ends = itertools.repeat(view.version), itertools.repeat(links)
     written = map(_write_provider, providers, versions, ends)
-    return {"resource_providers": json_text.enclose(b"[", written, b"]")}
+    return {"resource_providers": enclose(b"[", written, b"]")}
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)
@@ -180,8 +182,8 @@ def _write_provider(provider: Provider, version: Version, links: bytes) -> bytes
 
     It is remembered: a provider never changes, and its next state is another value.
     """
-    fields = json_text.encode(_fields(provider, version))
-    uuid_text = json_text.encode(provider.uuid)[1:-1]
+    fields = encode(_fields(provider, version))
+    uuid_text = encode(provider.uuid)[1:-1]
     return b"," + fields[:-1] + links.replace(UUID_GOES_HERE, uuid_text)
 
 
@@ -189,4 +191,4 @@ def _write_provider(provider: Provider, version: Version, links: bytes) -> bytes
 def _write_links(version: Version, prefix: str) -> bytes:
     """Return the end of an encoded provider: links differ only in the UUID."""
     links = _links(PLACE_OF_UUID, View(version, prefix))
-    return b',"links":' + json_text.encode(links) + b"}"
+    return b',"links":' + encode(links) + b"}"

@@ -16,12 +16,11 @@ from placement_foundation import errors
 from placement_foundation.http import (
     address,
     entity_tag,
-    json_text,
     query_string,
     stream,
 )
 from placement_foundation.http.operation import Edition, Operation, Renderer, Reply
-from placement_foundation.http.schema import View
+from placement_foundation.http.schema import View, encode
 from placement_foundation.observing import telemetry
 
 LOG = log.getLogger(__name__)
@@ -97,9 +96,7 @@ class Answer:
         response.content_type = media_type
         response.charset = None
         form: Any = stream.lines if media_type == LINES else stream.document
-        chunks: Iterator[bytes] = form(
-            self._rendered(renderer, reply), json_text.encode
-        )
+        chunks: Iterator[bytes] = form(self._rendered(renderer, reply))
         if _prefers(self._request.accept_encoding, [GZIP, "identity"], GZIP):
             chunks = stream.compress(chunks)
             response.content_encoding = GZIP
@@ -134,8 +131,8 @@ class Answer:
         """Return a body."""
         document = self._rendered(renderer, reply)
         if media_type == LINES:
-            return b"".join(stream.lines(document, json_text.encode))
-        return json_text.encode(document)
+            return b"".join(stream.lines(document))
+        return encode(document)
 
 
 def _write(chunks: Iterator[bytes]) -> IO[bytes]:

@@ -1,8 +1,9 @@
 """Replies that are encoded bit by bit, as there may be many megabytes of them."""
 
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Generator, Iterable, Iterator, Mapping
+
+from placement_foundation.http.schema import encode
 
 # How many bytes are made at once, more or less.
 CHUNK = 1 << 16
@@ -11,32 +12,30 @@ LEVEL = 3
 # Makes zlib write the gzip format.
 GZIP = 31
 
-Encode: TypeAlias = Callable[[object], bytes]
 
-
-def lines(documents: Iterable[object], encode: Encode) -> Iterator[bytes]:
+def lines(documents: Iterable[object]) -> Iterator[bytes]:
     """Yield documents, one per line, several lines at a time."""
     return _gather(encode(document) + b"\n" for document in documents)
 
 
-def document(members: Mapping[str, object], encode: Encode) -> Iterator[bytes]:
+def document(members: Mapping[str, object]) -> Iterator[bytes]:
     """Yield a document; the values of members that are iterators become arrays."""
-    return _gather(_pieces(members, encode))
+    return _gather(_pieces(members))
 
 
-def _pieces(members: Mapping[str, object], encode: Encode) -> Iterator[bytes]:
+def _pieces(members: Mapping[str, object]) -> Iterator[bytes]:
     before = b"{"
     for name, value in members.items():
         yield before + encode(name) + b":"
         if isinstance(value, Iterator):
-            yield from _array(value, encode)
+            yield from _array(value)
         else:
             yield encode(value)
         before = b","
     yield b"}" if members else b"{}"
 
 
-def _array(items: Iterator[object], encode: Encode) -> Iterator[bytes]:
+def _array(items: Iterator[object]) -> Iterator[bytes]:
     before = b"["
     for item in items:
         yield before + encode(item)

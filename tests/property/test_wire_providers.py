@@ -23,8 +23,8 @@ from placement.schemas import (
     resource_provider,
     trait,
 )
-from placement_foundation.http import json_text, query_string
-from placement_foundation.http.schema import Schema, View, parse_json
+from placement_foundation.http import query_string
+from placement_foundation.http.schema import Schema, View, encode, parse_json
 from placement_foundation.http.version import Version
 
 LATEST = View(MAXIMUM)
@@ -149,7 +149,7 @@ def test_a_list_shows_each_provider_as_it_is_shown_by_itself(
 ) -> None:
     view = View(Version(*version), prefix)
     for _ in range(2):
-        document = json_text.encode(resource_provider.render_providers(known, view))
+        document = encode(resource_provider.render_providers(known, view))
         assert json.loads(document) == {
             "resource_providers": [
                 resource_provider.render_provider(each, view) for each in known

@@ -16,8 +16,8 @@ from placement.questions import candidates
 from placement.questions.candidates import CandidateQuery, Candidates, order_of
 from placement.schemas import allocation_candidate as wire
 from placement.search import engine
-from placement_foundation.http import json_text, query_string
-from placement_foundation.http.schema import Json, View
+from placement_foundation.http import query_string
+from placement_foundation.http.schema import Json, View, encode
 from placement_foundation.http.version import Version
 from tests.property import forest
 from tests.unit import clouds
@@ -161,7 +161,7 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
 
 
 def render(answer: Candidates, version: Version) -> Any:
-    return json.loads(json_text.encode(wire.render(answer, View(version))))
+    return json.loads(encode(wire.render(answer, View(version))))
 
 
 def taken(candidate: engine.Candidate) -> dict[str, dict[str, int]]:

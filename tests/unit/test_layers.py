@@ -124,10 +124,10 @@ INNER = {
         {"entity_tag"},
         {"middleware", "policy"},
         {"operation", "identity"},
-        {"query_string", "json_text"},
+        {"query_string", "stream"},
         {"schema"},
         {"health"},
-        {"page", "router", "stream", "thread_limit", "version"},
+        {"page", "router", "thread_limit", "version"},
         {"address"},
     ],
     FOUNDATION / "database": [

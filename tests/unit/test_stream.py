@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from placement_foundation.http import json_text, stream
+from placement_foundation.http import stream
+from placement_foundation.http.schema import encode
 
 
 @pytest.mark.parametrize(
@@ -18,11 +19,11 @@ def test_a_document_that_is_made_bit_by_bit_is_the_same(
         name: iter(value) if isinstance(value, tuple) else value
         for name, value in members.items()
     }
-    written = b"".join(stream.document(lazy, json_text.encode))
-    assert written == json_text.encode(members)
+    written = b"".join(stream.document(lazy))
+    assert written == encode(members)
     assert json.loads(written) == json.loads(json.dumps(members))
 
 
 def test_an_empty_list_of_lines_is_empty() -> None:
-    assert list(stream.lines([], json_text.encode)) == []
-    assert list(stream.lines([1, {}], json_text.encode)) == [b"1\n{}\n"]
+    assert list(stream.lines([])) == []
+    assert list(stream.lines([1, {}])) == [b"1\n{}\n"]

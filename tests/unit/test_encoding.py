@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from placement_foundation.http import json_text
+from placement_foundation.http.schema import enclose, encode, fragment
 
 
 @pytest.mark.parametrize(
@@ -19,21 +19,21 @@ from placement_foundation.http import json_text
 def test_items_in_pieces_are_enclosed_with_commas_only_between_them(
     pieces: Sequence[bytes], expected: bytes
 ) -> None:
-    enclosed = json_text.enclose(b"[", pieces, b"]")
-    assert json_text.encode({"all": enclosed}) == expected
+    enclosed = enclose(b"[", pieces, b"]")
+    assert encode({"all": enclosed}) == expected
 
 
 @pytest.mark.parametrize("number", [1, 2**64, -(2**70)])
 def test_encoded_parts_stand_beside_numbers_of_any_size(number: int) -> None:
     document = {
         "number": number,
-        "part": json_text.fragment([1, {}]),
+        "part": fragment([1, {}]),
         "name": "\N{SNOWMAN}",
     }
     expected = {"number": number, "part": [1, {}], "name": "\N{SNOWMAN}"}
-    assert json.loads(json_text.encode(document)) == expected
+    assert json.loads(encode(document)) == expected
 
 
 def test_what_has_no_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match="has no form in JSON"):
-        json_text.encode({"part": object()})
+        encode({"part": object()})
