@@ -1,6 +1,7 @@
 """The options of every service, and the values that code gets from them."""
 
 import dataclasses
+import ipaddress
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,15 @@ class Address(types.ConfigType):
 
     def _formatter(self, value: str) -> str:
         return value
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, as only this machine reaches it."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        # A name, or a web server that is reached in another way than by IP.
+        return False
 
 
 API_OPTIONS = [

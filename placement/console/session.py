@@ -11,7 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement import errors
-from placement_foundation.http import address
+from placement_foundation import option
 from placement_foundation.http.thread_limit import ThreadLimit
 
 LONGEST = 4_096
@@ -80,7 +80,7 @@ def describe(config: cfg.ConfigOpts, caller: str) -> str:
     """
     if config.api.auth_strategy != "noauth2":
         return "password"
-    return "none" if address.is_loopback(caller) else "token"
+    return "none" if option.is_loopback(caller) else "token"
 
 
 def make_limit() -> ThreadLimit:

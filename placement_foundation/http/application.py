@@ -283,7 +283,7 @@ class Application:
             asked.body,
             asking,
             lambda rule: policy.allows(self._enforcer, asking, rule),
-            answer.tags.knows,
+            answer.knows,
             answer.store,
             functools.partial(ending.is_near, request.environ),
         )

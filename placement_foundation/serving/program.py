@@ -18,7 +18,6 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import History
 from placement_foundation.database.storage import Database
-from placement_foundation.http import address
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.observing.log import set_up_logging
 from placement_foundation.serving import command, web_server
@@ -262,7 +261,7 @@ def _check_exposure(config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
     :raises Unusable: others could reach it, and ``--insecure`` is not given
     """
     open_to_all = config.api.auth_strategy == "noauth2"
-    if open_to_all and not address.is_loopback(asked.host) and not asked.insecure:
+    if open_to_all and not option.is_loopback(asked.host) and not asked.insecure:
         raise Unusable(
             f"with auth_strategy = noauth2 every caller that reaches {asked.host} may "
             "do anything; listen on 127.0.0.1, or pass --insecure"

@@ -10,7 +10,7 @@ import webob
 from hypothesis import strategies
 from oslo_middleware import http_proxy_to_wsgi
 
-from placement_foundation.http import address
+from placement_foundation.http import answer
 from tests import settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def behind(**headers: str) -> "WSGIEnvironment":
 
 
 def root_behind(**headers: str) -> str:
-    return address.root(behind(**headers))
+    return answer.root(behind(**headers))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def root_behind(**headers: str) -> str:
     ],
 )
 def test_the_host_is_that_of_the_header(host: str, root: str) -> None:
-    assert address.root({**SERVER, "HTTP_HOST": host}) == root
+    assert answer.root({**SERVER, "HTTP_HOST": host}) == root
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_the_host_is_that_of_the_header(host: str, root: str) -> None:
 )
 def test_the_name_of_the_server_stands_for_what_is_no_host(host: str) -> None:
     given = {**SERVER, "HTTP_HOST": host}
-    assert address.root(given) == "http://server.example:8778"
+    assert answer.root(given) == "http://server.example:8778"
 
 
 def test_a_request_without_a_host_is_at_the_name_of_the_server() -> None:
     given = {name: value for name, value in SERVER.items() if name != "HTTP_HOST"}
-    assert address.root(given) == "http://server.example:8778"
+    assert answer.root(given) == "http://server.example:8778"
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_a_request_without_a_host_is_at_the_name_of_the_server() -> None:
 )
 def test_a_mount_is_encoded(mount: str, prefix: str) -> None:
     given = {**SERVER, "SCRIPT_NAME": mount}
-    assert address.prefix(given) == prefix
-    assert address.url(given) == f"http://inside.example:8778{prefix}/traits"
+    assert answer.prefix(given) == prefix
+    assert answer.url(given) == f"http://inside.example:8778{prefix}/traits"
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_the_host_is_that_of_the_first_proxy(said: str, host: str) -> None:
     ],
 )
 def test_the_prefix_is_a_path(said: str, prefix: str) -> None:
-    assert address.prefix(behind(x_forwarded_prefix=said)) == prefix
+    assert answer.prefix(behind(x_forwarded_prefix=said)) == prefix
 
 
 def test_the_prefix_stands_before_the_mount() -> None:
     seen = behind(x_forwarded_prefix="/cloud")
-    assert address.prefix({**seen, "SCRIPT_NAME": "/cloud/inner"}) == "/cloud/inner"
+    assert answer.prefix({**seen, "SCRIPT_NAME": "/cloud/inner"}) == "/cloud/inner"
 
 
 @pytest.mark.parametrize(
@@ -208,4 +208,4 @@ def test_a_server_may_listen_on_ipv6_or_in_the_file_system(
     name: str, port: str, root: str
 ) -> None:
     given = {**SERVER, "HTTP_HOST": "", "SERVER_NAME": name, "SERVER_PORT": port}
-    assert address.root(given) == root
+    assert answer.root(given) == root

@@ -121,14 +121,12 @@ INNER = {
     FOUNDATION / "http": [
         {"application", "refusal", "monitoring"},
         {"answer"},
-        {"entity_tag"},
         {"middleware", "policy"},
         {"operation", "identity"},
         {"query_string", "stream"},
         {"schema"},
         {"health"},
         {"page", "router", "thread_limit", "version"},
-        {"address"},
     ],
     FOUNDATION / "database": [
         {"migration"},
