@@ -22,8 +22,8 @@ from placement.db import models
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.tree import Provider, Tree, walk
-from placement.objects import generation
 from placement.objects.inventory import USED
+from placement.objects.resource_provider import stored_generation
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","
@@ -67,7 +67,7 @@ _PROVIDERS = (
         _provider.parent_provider_id,
         _provider.root_provider_id,
         _provider.name,
-        generation.stored(_provider).label("generation"),
+        stored_generation(_provider).label("generation"),
         sa.func.coalesce(_provider.updated_at, _provider.created_at),
     )
     .where(_provider.root_provider_id.is_not(None))

@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from placement.model.consumer import Consumer, WantedConsumer
@@ -38,22 +38,6 @@ class Claim:
 
     consumer: WantedConsumer
     amounts: Mapping[str, Mapping[str, int]]
-
-
-def provider_uuids(claims: Iterable[Claim]) -> list[str]:
-    """Return the UUIDs of the providers in claims, in order, each once."""
-    return list(dict.fromkeys(uuid for claim in claims for uuid in claim.amounts))
-
-
-def class_names(claims: Iterable[Claim]) -> list[str]:
-    """Return the names of the resource classes in claims, in order, each once."""
-    every = (
-        name
-        for claim in claims
-        for amounts in claim.amounts.values()
-        for name in amounts
-    )
-    return list(dict.fromkeys(every))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Aggregates: sets of resource providers, nothing but a UUID each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,19 +9,17 @@ from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import association, exact_match, generation, resource_provider
+from placement.objects import association, exact_match, resource_provider
 from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
-_LOCKED = sa.select(models.Aggregate.id, models.Aggregate.uuid)
+_LOCKED = sa.select(models.Aggregate.id)
 
 
 def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
-    return exact_match.ids_by_string(
-        connection, models.Aggregate.id, models.Aggregate.uuid, uuids
-    )
+    return exact_match.ids_by_string(connection, models.Aggregate.uuid, uuids)
 
 
 def lock(tx: Transaction, uuids: Iterable[str]) -> None:
@@ -30,10 +27,8 @@ def lock(tx: Transaction, uuids: Iterable[str]) -> None:
 
     Transactions that place consumers in one of them run one after the other then.
     """
-    row = models.Aggregate
-    # The UUID is optional in the table only.
-    string_column: Any = row.uuid
-    exact_match.lock_by_string(tx, _LOCKED, row.id, string_column, uuids)
+    ids = ids_by_uuid(tx.connection, uuids).values()
+    storage.lock_rows(tx.connection, _LOCKED, models.Aggregate.id, ids)
 
 
 def replace_all(
@@ -51,7 +46,7 @@ def replace_all(
     """
     entries = replace_of_many(tx, {provider: uuids})
     resource_provider.record_change(tx, [provider], entries, bump=bump)
-    return generation.of(provider) + bump
+    return provider.generation + bump
 
 
 def replace_of_many(

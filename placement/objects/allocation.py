@@ -14,7 +14,6 @@ from placement.model.consumer import Consumer
 from placement.objects import (
     clock,
     exact_match,
-    generation,
     resource_provider,
 )
 from placement_foundation.database import storage
@@ -35,7 +34,9 @@ _ALLOCATION_ROWS = sa.select(
     models.ConsumerType.name,
     models.Consumer.generation,
     models.ResourceProvider.uuid.label("provider_uuid"),
-    generation.stored(models.ResourceProvider).label("provider_generation"),
+    resource_provider.stored_generation(models.ResourceProvider).label(
+        "provider_generation"
+    ),
     models.ResourceClass.name.label("class_name"),
     models.Allocation.used,
     models.Allocation.created_at,

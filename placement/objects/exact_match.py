@@ -4,19 +4,14 @@ MariaDB and MySQL may consider strings equal that differ in case or trailing spa
 strings that the database returns are compared again here.
 """
 
-import dataclasses
 import functools
-import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
-
-NONE: Mapping[str, int] = types.MappingProxyType({})
 
 
 def is_searchable(string: str) -> bool:
@@ -55,89 +50,34 @@ def _query_by_string(
     return query.where(column == sa.bindparam("string"))
 
 
-def lock_by_string(
-    tx: Transaction,
-    columns: sa.Select[*tuple[Any, ...]],
-    id_column: orm.InstrumentedAttribute[int],
-    string_column: orm.InstrumentedAttribute[str],
-    strings: Iterable[str],
-    ids: Mapping[str, int] = NONE,
-) -> dict[str, Any]:
-    """Return rows keyed by their string, locked until this transaction ends.
-
-    They are locked in the order of their ids, and read after that.
-
-    :param columns: the columns to read, including that of the string
-    :param ids: the known ids of rows, by string
-    """
-    wanted = {string for string in strings if is_searchable(string)}
-    column: orm.InstrumentedAttribute[Any] = string_column
-    keys: Collection[Any] = wanted
-    if tx.dialect in ("mysql", "mariadb"):
-        # Searching by string would lock rows in another order.
-        column = id_column
-        unknown = ids_by_string(
-            tx.connection, id_column, string_column, wanted - ids.keys()
-        )
-        keys = [*unknown.values(), *(ids[string] for string in wanted & ids.keys())]
-    locked = {}
-    for chunk in storage.chunks(sorted(keys)):
-        for row in storage.lock_rows(
-            tx.connection, columns, id_column, chunk, by=column
-        ):
-            string = getattr(row, string_column.key)
-            if string in wanted:
-                locked[string] = row
-    return locked
-
-
-# A primary key, and a string.
-_Columns: TypeAlias = tuple[
-    orm.InstrumentedAttribute[int], orm.InstrumentedAttribute[str]
-]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class WantedStrings:
-    """Strings in a column, for which the ids of rows are wanted."""
-
-    id_column: orm.InstrumentedAttribute[int]
-    string_column: orm.InstrumentedAttribute[str]
-    strings: Collection[str]
-
-
 def ids_of_all(
-    connection: sa.Connection, every: Sequence[WantedStrings]
+    connection: sa.Connection,
+    wanted: Sequence[tuple[orm.InstrumentedAttribute[Any], Collection[str]]],
 ) -> list[dict[str, int]]:
     """Return the ids of the rows of several tables, each like ``ids_by_string``.
 
     If the strings are few, one statement finds them all.
+
+    :param wanted: columns, each with strings
     """
-    wanted = [searchable(connection, each.strings) for each in every]
-    if not any(wanted):
-        return [{} for _ in every]
-    if sum(map(len, wanted)) > storage.CHUNK:
-        return [
-            ids_by_string(connection, each.id_column, each.string_column, each.strings)
-            for each in every
-        ]
-    ids: list[dict[str, int]] = [{} for _ in every]
-    some = [number for number, strings in enumerate(wanted) if strings]
-    columns = [
-        (every[number].id_column, every[number].string_column) for number in some
-    ]
-    strings = {
-        f"strings{place}": sorted(wanted[number]) for place, number in enumerate(some)
-    }
-    for place, row_id, string in connection.execute(_union(tuple(columns)), strings):
-        number = some[place]
-        if string in wanted[number]:
-            ids[number][string] = row_id
+    sought = [searchable(connection, strings) for _, strings in wanted]
+    if sum(map(len, sought)) > storage.CHUNK:
+        return [ids_by_string(connection, *each) for each in wanted]
+    ids: list[dict[str, int]] = [{} for _ in wanted]
+    places = [place for place, strings in enumerate(sought) if strings]
+    if places:
+        query = _union(tuple((place, wanted[place][0]) for place in places))
+        parameters = {f"strings{place}": sorted(sought[place]) for place in places}
+        for place, row_id, string in connection.execute(query, parameters):
+            if string in sought[place]:
+                ids[place][string] = row_id
     return ids
 
 
 @functools.cache
-def _union(columns: tuple[_Columns, ...]) -> sa.CompoundSelect[*tuple[Any, ...]]:
+def _union(
+    columns: tuple[tuple[int, orm.InstrumentedAttribute[Any]], ...],
+) -> sa.CompoundSelect[*tuple[Any, ...]]:
     """Return the query for ids and strings of several tables, with the table's place.
 
     Its parameters are the strings, as ``strings0`` and so on.
@@ -146,36 +86,35 @@ def _union(columns: tuple[_Columns, ...]) -> sa.CompoundSelect[*tuple[Any, ...]]
         *(
             sa.select(
                 sa.literal_column(str(place)),
-                id_column,
+                column.class_.id,
                 # Tables made by another service may have other character sets.
-                sa.cast(string_column, sa.String(255)),
-            ).where(string_column.in_(sa.bindparam(f"strings{place}", expanding=True)))
-            for place, (id_column, string_column) in enumerate(columns)
+                sa.cast(column, sa.String(255)),
+            ).where(column.in_(sa.bindparam(f"strings{place}", expanding=True)))
+            for place, column in columns
         )
     )
 
 
 def ids_by_string(
     connection: sa.Connection,
-    id_column: orm.InstrumentedAttribute[int],
-    string_column: orm.InstrumentedAttribute[Any],
+    column: orm.InstrumentedAttribute[Any],
     strings: Iterable[str],
 ) -> dict[str, int]:
-    """Return the ids of rows keyed by their string, one of those given, in id order."""
+    """Return the ids of rows keyed by their string, one of those given, in id order.
+
+    :param column: the column with the strings
+    """
     wanted = searchable(connection, strings)
-    ids: dict[str, int] = {}
-    query = _ids_query(id_column, string_column)
-    for chunk in storage.chunks(sorted(wanted)):
-        rows = connection.execute(query, {"strings": chunk})
-        ids.update({string: row_id for string, row_id in rows if string in wanted})
-    return ids
+    rows = storage.select_each(
+        connection, _ids_query(column), "strings", sorted(wanted)
+    )
+    return {string: row_id for string, row_id in rows if string in wanted}
 
 
 @functools.cache
 def _ids_query(
-    id_column: orm.InstrumentedAttribute[int],
-    string_column: orm.InstrumentedAttribute[Any],
+    column: orm.InstrumentedAttribute[Any],
 ) -> sa.Select[*tuple[Any, ...]]:
     """Return the query for strings and ids; ``strings`` is its parameter."""
-    listed = string_column.in_(sa.bindparam("strings", expanding=True))
-    return sa.select(string_column, id_column).where(listed).order_by(id_column)
+    listed = column.in_(sa.bindparam("strings", expanding=True))
+    return sa.select(column, column.class_.id).where(listed).order_by(column.class_.id)

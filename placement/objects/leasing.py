@@ -4,7 +4,7 @@ Renewals, confirmations, deletions and the end of a lease all lock the consumer:
 first one to commit wins.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,8 +15,9 @@ from placement.db import models
 from placement.model import entry
 from placement.model.lease import BATON, Lease
 from placement.model.moment import as_text
-from placement.objects import clock, consumer, lease, locking, replacing
+from placement.objects import clock, lease, locking, replacing
 from placement.objects.ledger import Ledger
+from placement.objects.locking import Held
 from placement.objects.transaction import Transaction
 from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry
@@ -77,7 +78,7 @@ def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
     :raises NoLeases: there is no table for leases
     """
     lease.check_kept(tx.connection)
-    held = consumer.lock(tx, [uuid])
+    held = locking.lock_consumers(tx, [uuid])
     if not held or tx.execute(_USED, {"consumer": uuid}).first() is None:
         raise errors.NotFound(f"No allocations for consumer '{uuid}'")
     end = lease.replace(tx, {held[uuid].id: uuid}, seconds)
@@ -89,7 +90,7 @@ def confirm(tx: Transaction, uuid: str) -> None:
 
     :raises NotFound: the consumer has no lease
     """
-    held = consumer.lock(tx, [uuid])
+    held = locking.lock_consumers(tx, [uuid])
     ends = lease.load(tx.connection, [each.id for each in held.values()])
     if not ends:
         raise _no_lease(uuid)
@@ -185,7 +186,8 @@ def _end_some(tx: Transaction) -> list[str] | None:
     tx.origin = Origin(ENDING)
     now = clock.load_milliseconds(tx.connection)
     due: Any = lease.execute(tx.connection, _DUE, {"now": now}).all()
-    held = locking.hold(tx, [row.uuid for row in due if row.uuid])
+    uuids = [row.uuid for row in due if row.uuid]
+    held = locking.hold(tx, locking.look_up(tx.connection, consumers=uuids))
     # The locks keep out renewals from here on: look again which leases are due.
     ids = {record.id: uuid for uuid, record in held.consumers.items()}
     ends = lease.load(tx.connection, list(ids))
@@ -193,9 +195,21 @@ def _end_some(tx: Transaction) -> list[str] | None:
     for uuid, end in sorted(ended.items()):
         ends_at = as_text(end)
         lease.record(tx, entry.LEASE_EXPIRED, uuid, ends_at, None)
-    replacing.delete_held(tx, locking.narrow(held, ended.keys()))
+    replacing.delete_held(tx, _narrow(held, ended.keys()))
     _forget_orphans(tx, due, now)
     return sorted(ended)
+
+
+def _narrow(held: Held, uuids: Collection[str]) -> Held:
+    """Return the part of ``held`` that belongs to some of the consumers."""
+    rows = [row for row in held.rows if row.consumer_uuid in uuids]
+    used = {row.provider_uuid for row in rows}
+    return Held(
+        held.names,
+        {uuid: held.consumers[uuid] for uuid in uuids},
+        {uuid: each for uuid, each in held.providers.items() if uuid in used},
+        rows,
+    )
 
 
 def _forget_orphans(tx: Transaction, due: Iterable[Any], now: int) -> None:

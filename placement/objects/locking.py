@@ -1,36 +1,66 @@
-"""The locks of a write of allocations: on consumers, and then on providers."""
+"""The locks of a write of allocations, and what is read under them.
+
+All transactions take these locks in the same order: consumers, then providers, each by
+id. Under them, no other transaction changes the usages.
+"""
 
 import collections
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model.allocation import (
-    Claim,
-    Place,
-    class_names,
-    provider_uuids,
-)
-from placement.objects import (
-    consumer,
-    exact_match,
-    resource_provider,
-)
-from placement.objects.exact_match import WantedStrings
+from placement.model.allocation import Claim, Place
+from placement.model.entry import Ownership
+from placement.model.inventory import FIELDS, InventoryUsage
+from placement.objects import exact_match, resource_provider
+from placement.objects.inventory import USED
 from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
+from placement_foundation.database.trouble import LostRaceError
 
+# The columns of the names of an owner, with the fields of a wanted consumer.
+OWNER = (
+    (models.Project.external_id, "project_id"),
+    (models.User.external_id, "user_id"),
+    (models.ConsumerType.name, "type"),
+)
+# The same names for the row of a consumer: the fields of ``Ownership``.
+_OWNERSHIP = (
+    sa.select(models.Project.external_id)
+    .where(models.Project.id == models.Consumer.project_id)
+    .scalar_subquery(),
+    sa.select(models.User.external_id)
+    .where(models.User.id == models.Consumer.user_id)
+    .scalar_subquery(),
+    sa.select(models.ConsumerType.name)
+    .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
+    .scalar_subquery(),
+)
+# The columns to read of locked consumers.
+_LOCKED = sa.select(
+    models.Consumer.id,
+    models.Consumer.uuid,
+    models.Consumer.generation,
+    models.Consumer.project_id,
+    models.Consumer.user_id,
+    models.Consumer.consumer_type_id,
+    *_OWNERSHIP,
+)
+_OWNERS = sa.select(models.Consumer.uuid, *_OWNERSHIP).where(
+    models.Consumer.id.in_(sa.bindparam("ids", expanding=True))
+)
 # The columns of a ``Row``, after the id of the consumer's record.
 _ROWS = (
     sa.select(
         models.Consumer.id,
         models.Allocation.id,
         models.Allocation.consumer_id,
+        models.ResourceProvider.id,
         models.ResourceProvider.uuid,
         models.ResourceClass.name,
         models.Allocation.used,
@@ -49,6 +79,42 @@ _ROWS = (
     .order_by(models.Allocation.id)
 )
 _IDS = sa.select(models.Allocation.id)
+_stored = models.Inventory
+_INVENTORIES = (
+    sa.select(
+        _stored.resource_provider_id,
+        _stored.resource_class_id,
+        sa.select(models.ResourceClass.name)
+        .where(models.ResourceClass.id == _stored.resource_class_id)
+        .scalar_subquery(),
+        USED,
+        *[getattr(_stored, name) for name in FIELDS],
+    )
+    .where(
+        _stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)),
+        _stored.resource_class_id.in_(sa.bindparam("classes", expanding=True)),
+    )
+    .order_by(_stored.id)
+)
+
+
+class Attributes(NamedTuple):
+    """The columns of a consumer's row, apart from its UUID."""
+
+    project_id: int
+    user_id: int
+    consumer_type_id: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """The row of a consumer, locked for the rest of the transaction."""
+
+    id: int
+    uuid: str
+    generation: int
+    attributes: Attributes
+    owner: Ownership
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +123,7 @@ class Row:
 
     id: int
     consumer_uuid: str
+    provider_id: int
     provider_uuid: str
     class_name: str
     used: int
@@ -64,16 +131,20 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClaimNames:
-    """The consumers and ids that belong to the names in claims, before any lock.
+    """Claims, and the ids that belong to the names in them, before any lock.
 
-    ``consumers`` are those with a record or allocations. ``class_ids`` are keyed by
-    name, and so are ``owners``, the ids of projects, users and types. ``provider_ids``
-    are keyed by UUID; they are empty unless the database needs them to lock providers.
+    ``provider_uuids`` and ``class_names`` are those in the claims, in order, each once.
+    The ids are keyed by name or UUID; ``owners`` has those for each column of
+    ``OWNER``. ``using`` are the consumers with allocations.
     """
 
-    consumers: frozenset[str]
-    class_ids: Mapping[str, int]
+    claims: Sequence[Claim]
+    provider_uuids: Sequence[str]
+    class_names: Sequence[str]
+    consumer_ids: Mapping[str, int]
+    using: Collection[str]
     provider_ids: Mapping[str, int]
+    class_ids: Mapping[str, int]
     owners: Sequence[Mapping[str, int]]
 
 
@@ -84,105 +155,130 @@ class Held:
     Existing consumers and providers are keyed by UUID.
     """
 
-    consumers: Mapping[str, consumer.Record]
+    names: ClaimNames
+    consumers: Mapping[str, Record]
     providers: Mapping[str, Locked]
     rows: Sequence[Row]
 
 
-def look_up(connection: sa.Connection, claims: Collection[Claim]) -> ClaimNames:
+def look_up(
+    connection: sa.Connection,
+    claims: Iterable[Claim] = (),
+    *,
+    consumers: Collection[str] = (),
+    providers: Collection[str] = (),
+) -> ClaimNames:
     """Look up the names in claims, with one statement.
 
     Only the absence of a consumer can be relied on: of two requests that create the
     same one, one loses the race.
+
+    :param consumers: the UUIDs of other consumers whose allocations are locked
+    :param providers: the UUIDs of other providers to lock
     """
-    needs_ids = connection.dialect.name in ("mysql", "mariadb")
-    consumers = {each.consumer.uuid for each in claims}
-    providers = provider_uuids(claims) if needs_ids else ()
-    wanted = [each.consumer for each in claims if each.amounts]
-    allocation, kind, provider = (
-        models.Allocation,
-        models.ResourceClass,
-        models.ResourceProvider,
-    )
-    recorded, using, class_ids, provider_ids, *owners = exact_match.ids_of_all(
+    claims = list(claims)
+    uuids = {claim.consumer.uuid for claim in claims}.union(consumers)
+    named = dict.fromkeys(uuid for claim in claims for uuid in claim.amounts)
+    amounts = [each for claim in claims for each in claim.amounts.values()]
+    class_names = dict.fromkeys(name for each in amounts for name in each)
+    wanted = [claim.consumer for claim in claims if claim.amounts]
+    owners = [
+        (column, {getattr(consumer, field) for consumer in wanted} - {None})
+        for column, field in OWNER
+    ]
+    consumer_ids, using, provider_ids, class_ids, *owner_ids = exact_match.ids_of_all(
         connection,
         [
-            WantedStrings(models.Consumer.id, models.Consumer.uuid, consumers),
-            WantedStrings(allocation.id, allocation.consumer_id, consumers),
-            WantedStrings(kind.id, kind.name, class_names(claims)),
-            WantedStrings(provider.id, provider.uuid, providers),
-            *consumer.list_owner_names(wanted),
+            (models.Consumer.uuid, uuids),
+            (models.Allocation.consumer_id, uuids),
+            (models.ResourceProvider.uuid, {*named, *providers}),
+            (models.ResourceClass.name, class_names),
+            *owners,
         ],
     )
-    return ClaimNames(frozenset({*recorded, *using}), class_ids, provider_ids, owners)
-
-
-def hold(
-    tx: Transaction,
-    consumers: Collection[str],
-    providers: Iterable[str] = (),
-    *,
-    ids: Mapping[str, int] = exact_match.NONE,
-    beside: Collection[str] = (),
-) -> Held:
-    """Lock everything that a write of allocations touches.
-
-    All transactions take these locks in the same order: consumers, then providers, each
-    by id. Under these locks, no other transaction changes the usages.
-
-    :param consumers: the UUIDs of the consumers whose allocations are replaced
-    :param providers: the UUIDs of the providers that they are to use
-    :param ids: the known ids of providers, by UUID
-    :param beside: the UUIDs of other providers to lock
-    """
-    records = consumer.lock(tx, consumers)
-    rows = _list_rows(tx, consumers, records)
-    uuids = {row.provider_uuid for row in rows}.union(providers, beside)
-    return Held(records, resource_provider.lock_by_uuids(tx, uuids, ids), rows)
-
-
-def narrow(held: Held, uuids: Collection[str]) -> Held:
-    """Return the part of ``held`` that belongs to some of the consumers."""
-    rows = [row for row in held.rows if row.consumer_uuid in uuids]
-    used = {row.provider_uuid for row in rows}
-    return Held(
-        {uuid: held.consumers[uuid] for uuid in uuids if uuid in held.consumers},
-        {uuid: each for uuid, each in held.providers.items() if uuid in used},
-        rows,
+    return ClaimNames(
+        claims,
+        list(named),
+        list(class_names),
+        consumer_ids,
+        using,
+        provider_ids,
+        class_ids,
+        owner_ids,
     )
 
 
-def check_providers(claims: Iterable[Claim], held: Held) -> None:
-    """Check that the providers named in claims exist.
+def hold(tx: Transaction, names: ClaimNames) -> Held:
+    """Lock everything that a write of allocations touches, and read the allocations."""
+    uuids = {*names.consumer_ids, *names.using}
+    records = _lock_consumers(tx, names.consumer_ids) if names.consumer_ids else {}
+    rows = _list_rows(tx, uuids, records) if uuids else []
+    used = {row.provider_uuid: row.provider_id for row in rows}
+    providers = resource_provider.lock_all(tx, {**used, **names.provider_ids})
+    return Held(names, records, providers, rows)
 
-    :raises BadRequest: a provider does not exist; it names the first such
+
+def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Record]:
+    """Lock the consumers that exist, in the order of their ids; return them by UUID.
+
+    Every write of a consumer's allocations does this first, so the allocations of a
+    locked consumer stay as they are.
     """
-    for uuid in provider_uuids(claims):
-        if uuid not in held.providers:
-            raise errors.BadRequest(
-                f"Allocation for resource provider '{uuid}' that does not exist."
-            )
+    return _lock_consumers(tx, load_consumer_ids(tx.connection, uuids))
+
+
+def _lock_consumers(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Record]:
+    key = models.Consumer.id
+    records = {
+        uuid: Record(
+            row_id, uuid, generation, Attributes(*fields[:3]), Ownership(*fields[3:])
+        )
+        for row_id, uuid, generation, *fields in storage.lock_rows(
+            tx.connection, _LOCKED, key, ids.values()
+        )
+        if uuid in ids
+    }
+    # On PostgreSQL, a consumer may have got a new project, user or type during the wait
+    # for its lock. The statement began before these existed; a new one sees them.
+    missed = sorted(each.id for each in records.values() if _lacks_name(each))
+    if missed:
+        for uuid, *owner in storage.select_each(tx.connection, _OWNERS, "ids", missed):
+            records[uuid] = dataclasses.replace(records[uuid], owner=Ownership(*owner))
+    return records
+
+
+def _lacks_name(record: Record) -> bool:
+    owner, ids = record.owner, record.attributes
+    return None in (owner.project_id, owner.user_id) or (
+        owner.consumer_type is None
+    ) != (ids.consumer_type_id is None)
+
+
+def load_consumer_ids(
+    connection: sa.Connection, uuids: Collection[str]
+) -> dict[str, int]:
+    """Return the ids of the consumers that exist by now, by UUID."""
+    return exact_match.ids_by_string(connection, models.Consumer.uuid, uuids)
 
 
 def _list_rows(
-    tx: Transaction, uuids: Iterable[str], records: Collection[str]
+    tx: Transaction, uuids: Collection[str], records: Collection[str]
 ) -> list[Row]:
     """Return the allocations of locked consumers, and of those without a record.
 
     Allocations of a consumer that another request has just created are left out.
     """
-    searchable = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
     rows: list[Row] = []
     stray: list[Row] = []
-    for chunk in storage.chunks(sorted(searchable)):
-        fetched: Sequence[Any] = tx.execute(_ROWS, {"consumers": chunk}).all()
-        for record_id, *fields in fetched:
-            row = Row(*fields)
-            if row.consumer_uuid in records:
-                rows.append(row)
-            elif record_id is None and row.consumer_uuid in searchable:
-                stray.append(row)
-    return rows + _lock_stray(tx, stray)
+    for record_id, *fields in storage.select_each(
+        tx.connection, _ROWS, "consumers", sorted(uuids)
+    ):
+        row = Row(*fields)
+        if row.consumer_uuid in records:
+            rows.append(row)
+        elif record_id is None and row.consumer_uuid in uuids:
+            stray.append(row)
+    return rows + _lock_stray(tx, stray) if stray else rows
 
 
 def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
@@ -191,12 +287,52 @@ def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     Other services left these allocations behind. They count as used until their
     consumer is written.
     """
-    kept: set[int] = set()
-    for chunk in storage.chunks(sorted(row.id for row in rows)):
-        row = models.Allocation
-        locked = storage.lock_rows(tx.connection, _IDS, row.id, chunk)
-        kept.update(each.id for each in locked)
+    ids = [row.id for row in rows]
+    locked = storage.lock_rows(tx.connection, _IDS, models.Allocation.id, ids)
+    kept = {row_id for (row_id,) in locked}
     return [row for row in rows if row.id in kept]
+
+
+def check_claims(held: Held) -> None:
+    """Check the generations of the consumers in claims, and that the providers exist.
+
+    :raises ConcurrentUpdate: a generation differs; it names the first such
+    :raises BadRequest: a provider does not exist; it names the first such
+    """
+    for claim in held.names.claims:
+        wanted, record = claim.consumer, held.consumers.get(claim.consumer.uuid)
+        actual = record.generation if record else None
+        if wanted.guarded and wanted.generation != actual:
+            expected = "null" if actual is None else actual
+            raise errors.ConcurrentUpdate(
+                "consumer generation conflict - "
+                f"expected {expected} but got {wanted.generation}"
+            )
+    for uuid in held.names.provider_uuids:
+        if uuid not in held.providers:
+            raise errors.BadRequest(
+                f"Allocation for resource provider '{uuid}' that does not exist."
+            )
+
+
+def load_inventories(
+    connection: sa.Connection, held: Held
+) -> dict[Place, InventoryUsage]:
+    """Return the inventories that locked providers have of the classes in claims.
+
+    :raises LostRaceError: an id is that of another class by now; the transaction
+        begins again
+    """
+    uuids = {provider.id: uuid for uuid, provider in held.providers.items()}
+    names = {class_id: name for name, class_id in held.names.class_ids.items()}
+    inventories: dict[Place, InventoryUsage] = {}
+    for provider_id, class_id, name, used, *fields in storage.select_each(
+        connection, _INVENTORIES, "providers", uuids, classes=list(names)
+    ):
+        if name != names[class_id]:
+            raise LostRaceError(f"the class {names[class_id]} is now {name}")
+        inventories[uuids[provider_id], name] = InventoryUsage(*[*fields, int(used)])
+    return inventories
 
 
 def sum_up(rows: Iterable[Row]) -> dict[Place, int]:

@@ -6,16 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 import sqlalchemy as sa
 
 from placement import errors
-from placement.model.allocation import Claim, provider_uuids
+from placement.model.allocation import Claim
 from placement.model.entry import Ownership
-from placement.objects import (
-    aggregate,
-    claim,
-    consumer,
-    lease,
-    locking,
-    replacing,
-)
+from placement.objects import aggregate, lease, locking, replacing
 from placement.objects.locking import Held
 from placement.objects.transaction import Transaction
 
@@ -79,34 +72,29 @@ def write(
     """
     if lease_seconds is not None:
         lease.check_kept(tx.connection)
-    names = locking.look_up(tx.connection, claims)
-    placed = {each.consumer.uuid for each in claims}
-    others = {*ground.consumers, *ground.beside} - placed
-    held = locking.hold(
-        tx,
-        others | names.consumers,
-        provider_uuids(claims),
-        ids=names.provider_ids,
-        beside=ground.locked_roots,
+    placed = {claim.consumer.uuid for claim in claims}
+    names = locking.look_up(
+        tx.connection,
+        claims,
+        consumers={*ground.consumers, *ground.beside},
+        providers=ground.locked_roots,
     )
-    aggregate.lock(tx, sorted(ground.locked_aggregates))
+    held = locking.hold(tx, names)
+    if ground.locked_aggregates:
+        aggregate.lock(tx, sorted(ground.locked_aggregates))
     if not _stands(tx.connection, ground, held):
         raise Refused
     own = dataclasses.replace(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
-    inventories = claim.load_inventories(
-        tx.connection, own.providers.values(), names.class_ids
-    )
-    refused = claim.list_refused(claims, inventories, locking.sum_up(own.rows))
+    inventories = locking.load_inventories(tx.connection, own)
+    refused = replacing.list_refused(claims, inventories, locking.sum_up(own.rows))
     if refused:
-        raise Refused([each.consumer.uuid for each, _ in refused])
-    wanted = [each.consumer for each in claims]
-    new = consumer.store(tx, wanted, own.consumers, names.owners)
-    replacing.write_held(tx, claims, names, own, new)
+        raise Refused([claim.consumer.uuid for claim, _ in refused])
+    replacing.write_held(tx, own, replacing.store_consumers(tx, own))
     end = None
     if lease_seconds is not None:
-        ids = consumer.load_ids(tx.connection, placed)
+        ids = locking.load_consumer_ids(tx.connection, placed)
         consumers = {key: uuid for uuid, key in ids.items()}
         end = lease.replace(tx, consumers, lease_seconds)
     return Written({uuid: _next(own, uuid) for uuid in placed}, end)
@@ -125,8 +113,8 @@ def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
     if not ground.beside:
         return True
     # Another request may have created a consumer during the wait for locks.
-    generations = consumer.load_generations(connection, ground.beside)
-    return generations.keys() <= held.consumers.keys()
+    ids = locking.load_consumer_ids(connection, ground.beside)
+    return ids.keys() <= held.consumers.keys()
 
 
 def _next(held: Held, uuid: str) -> int:
@@ -136,6 +124,6 @@ def _next(held: Held, uuid: str) -> int:
 
 def load_ends(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, int]:
     """Return when the leases of some consumers end, by UUID, without locking them."""
-    ids = consumer.load_ids(connection, uuids)
+    ids = locking.load_consumer_ids(connection, uuids)
     ends = lease.load(connection, ids.values())
     return {uuid: ends[key] for uuid, key in ids.items() if key in ends}

@@ -2,35 +2,38 @@
 
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from sqlalchemy import orm
 
 from placement import errors
 from placement.db import models
 from placement.model import entry
-from placement.model.allocation import (
-    Claim,
-    Place,
-    class_names,
-    provider_uuids,
-)
+from placement.model.allocation import Claim, Place
 from placement.model.entry import Entry, Ownership
 from placement.model.inventory import Inventory, InventoryUsage
 from placement.objects import (
-    claim,
-    consumer,
+    exact_match,
+    lease,
     locking,
     resource_class,
     resource_provider,
 )
-from placement.objects.locking import ClaimNames, Held, Row
+from placement.objects.locking import Attributes, Held, Record, Row
 from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
+RACE = "Another thread concurrently updated the data. Please retry your update"
 STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
 _INSERT = sa.insert(models.Allocation).inline()
+_INSERT_CONSUMERS = sa.insert(models.Consumer).inline()
+_UPDATE_CONSUMER = sa.update(models.Consumer).where(
+    models.Consumer.id == sa.bindparam("changed_id")
+)
 
 
 def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) -> None:
@@ -45,19 +48,11 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
-    consumers = [each.consumer for each in claims]
-    names = locking.look_up(tx.connection, claims)
-    held = locking.hold(
-        tx,
-        names.consumers,
-        provider_uuids(claims),
-        ids=names.provider_ids,
-    )
-    consumer.check_generations(consumers, held.consumers)
-    locking.check_providers(claims, held)
+    held = locking.hold(tx, locking.look_up(tx.connection, claims))
+    locking.check_claims(held)
     try:
         check_attempts(attempts)
-        replace_held(tx, claims, names, held)
+        replace_held(tx, held)
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
@@ -74,11 +69,7 @@ def check_attempts(attempts: int) -> None:
 
 
 def replace_held(
-    tx: Transaction,
-    claims: Collection[Claim],
-    names: ClaimNames,
-    held: Held,
-    inventories: Mapping[Place, Inventory] = STORED,
+    tx: Transaction, held: Held, inventories: Mapping[Place, Inventory] = STORED
 ) -> dict[str, Locked]:
     """Do the work of ``replace_all``, under its locks and after its checks.
 
@@ -87,46 +78,224 @@ def replace_held(
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
-    class_ids = names.class_ids
-    resource_class.check_known(class_names(claims), class_ids)
-    staying = [each for each in claims if each.amounts]
-    consumers = [each.consumer for each in staying]
-    new = consumer.store(tx, consumers, held.consumers, names.owners)
-    usages = claim.load_inventories(tx.connection, held.providers.values(), class_ids)
+    class_ids = held.names.class_ids
+    if len(class_ids) < len(held.names.class_names):
+        resource_class.check_known(held.names.class_names, class_ids)
+    new = store_consumers(tx, held)
+    usages = locking.load_inventories(tx.connection, held)
     for (uuid, name), inventory in inventories.items():
         if name in class_ids:
             old = usages.get((uuid, name))
             usages[uuid, name] = InventoryUsage.of(inventory, old.used if old else 0)
     try:
-        claim.check_room(staying, usages, locking.sum_up(held.rows))
+        staying = [claim for claim in held.names.claims if claim.amounts]
+        check_room(staying, usages, locking.sum_up(held.rows))
     except errors.Conflict:
         # The loser of a race to create the same consumer gets an error about the race,
         # not about room that the winner has taken.
-        consumer.insert(tx, new)
+        _insert_consumers(tx, new)
         raise
-    return write_held(tx, claims, names, held, new)
+    return write_held(tx, held, new)
+
+
+def check_room(
+    claims: Collection[Claim],
+    inventories: Mapping[Place, InventoryUsage],
+    freed: Mapping[Place, int],
+) -> None:
+    """Check that each amount fits, given what others use and the claims before it.
+
+    :param inventories: the inventories, with everything that is used of them
+    :param freed: how much of that the consumers of the claims give back
+    :raises Conflict: some providers have no inventory of a claimed class, or an amount
+        does not fit; it names the first such
+    """
+    stocked = {uuid for uuid, _ in inventories}
+    named = dict.fromkeys(uuid for claim in claims for uuid in claim.amounts)
+    if not named.keys() <= stocked:
+        amounts = [each for claim in claims for each in claim.amounts.values()]
+        names = dict.fromkeys(name for each in amounts for name in each)
+        raise _no_inventory(names, [uuid for uuid in named if uuid not in stocked])
+    for _, fault in list_refused(claims, inventories, freed):
+        raise fault
+
+
+def list_refused(
+    claims: Iterable[Claim],
+    inventories: Mapping[Place, InventoryUsage],
+    freed: Mapping[Place, int],
+) -> list[tuple[Claim, errors.Conflict]]:
+    """Return the claims that do not fit, each with the first fault.
+
+    A claim that fits leaves less room for later ones. More may be used of an inventory
+    than it has, if it has shrunk. A write is accepted then as long as the usage does
+    not grow. The parameters are those of ``check_room``.
+    """
+    left = dict(inventories)
+    for place in freed.keys() & left.keys():
+        left[place] = left[place].with_more(-freed[place])
+    refused = []
+    for claim in claims:
+        amounts = {
+            (uuid, name): amount
+            for uuid, resources in claim.amounts.items()
+            for name, amount in resources.items()
+        }
+        try:
+            for place, amount in amounts.items():
+                room = left.get(place)
+                if room is None:
+                    raise _no_inventory([place[1]], [place[0]])
+                if not room.suits(amount):
+                    raise _refusal(place, "violate inventory constraints")
+                used_before = inventories[place].used
+                if not room.holds(amount) and room.used + amount > used_before:
+                    raise _refusal(place, "exceed the capacity")
+        except errors.Conflict as fault:
+            refused.append((claim, fault))
+        else:
+            for place, amount in amounts.items():
+                left[place] = left[place].with_more(amount)
+    return refused
+
+
+def _no_inventory(names: Iterable[str], uuids: Iterable[str]) -> errors.Conflict:
+    return errors.Conflict(
+        f"Unable to allocate inventory: Inventory for '{', '.join(names)}' on "
+        f"resource provider '{', '.join(uuids)}' invalid."
+    )
+
+
+def _refusal(place: Place, what: str) -> errors.Conflict:
+    uuid, name = place
+    return errors.Conflict(
+        f"Unable to allocate inventory: Unable to create allocation for '{name}' on "
+        f"resource provider '{uuid}'. The requested amount would {what}."
+    )
+
+
+def store_consumers(tx: Transaction, held: Held) -> list[dict[str, Any]]:
+    """Write the consumers that are to have allocations; each gets its next generation.
+
+    :return: the rows of new consumers, for ``write_held``. If another request creates
+        one of these, the race is lost.
+    :raises ConcurrentUpdate: a consumer has changed in spite of its lock
+    :raises Conflict: the database considers two different names equal
+    """
+    wanted = [claim.consumer for claim in held.names.claims if claim.amounts]
+    projects, users, types = (
+        _with_missing(tx, column, [getattr(each, field) for each in wanted], ids)
+        for (column, field), ids in zip(locking.OWNER, held.names.owners, strict=True)
+    )
+    new, changed, old = [], [], []
+    for each in wanted:
+        record = held.consumers.get(each.uuid)
+        type_id = types[each.type] if each.type is not None else None
+        if each.type is None and record:
+            type_id = record.attributes.consumer_type_id
+        attributes = Attributes(projects[each.project_id], users[each.user_id], type_id)
+        if record is None:
+            new.append({"uuid": each.uuid, "generation": 1, **attributes._asdict()})
+        else:
+            old.append((record.id, record.generation))
+            if attributes != record.attributes:
+                changed.append({"changed_id": record.id, **attributes._asdict()})
+    if changed:
+        tx.execute(_UPDATE_CONSUMER, changed)
+    if old:
+        resource_provider.increase_generations(tx, models.Consumer, old, RACE)
+    return sorted(new, key=itemgetter("uuid"))
+
+
+def _with_missing(
+    tx: Transaction,
+    column: orm.InstrumentedAttribute[Any],
+    names: Iterable[str | None],
+    known: Mapping[str, int],
+) -> Mapping[str, int]:
+    """Return the ids of rows by name, inserting the rows that are missing.
+
+    :raises BadRequest: some databases cannot store a name
+    :raises Conflict: the database considers a name equal to another one
+    """
+    missing = sorted(name for name in {*names} - known.keys() if name is not None)
+    if not missing:
+        return known
+    if not all(map(exact_match.is_searchable, missing)):
+        raise errors.BadRequest("A project or user must not have a NUL in its name.")
+    rows = [{column.key: name} for name in missing]
+    storage.insert_missing(tx.connection, column.parent.class_, rows)
+    ids = exact_match.ids_by_string(tx.connection, column, missing)
+    for name in missing:
+        if name not in ids:
+            raise _indistinguishable(name)
+    return {**known, **ids}
+
+
+def _indistinguishable(name: str) -> errors.Conflict:
+    return errors.Conflict(
+        f"This database cannot distinguish '{name}' from another name that is in use."
+    )
+
+
+def _insert_consumers(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert consumers, in the state after their first write.
+
+    :raises Conflict: the database considers two different UUIDs equal
+    """
+    if not rows:
+        return
+    try:
+        tx.execute(_INSERT_CONSUMERS, rows)
+    except db_exc.DBDuplicateEntry:
+        # Another request was faster, unless two UUIDs differ only in case.
+        if tx.dialect in ("mysql", "mariadb"):
+            _check_distinct(tx.connection, [row["uuid"] for row in rows])
+        raise
+
+
+def _check_distinct(connection: sa.Connection, uuids: Sequence[str]) -> None:
+    """Check that UUIDs differ in more than case, from each other and from stored ones.
+
+    :raises Conflict: two differ in case only
+    """
+    row = models.Consumer
+    spelled: dict[str, str] = {}
+    for chunk in storage.chunks(uuids):
+        stored = connection.scalars(sa.select(row.uuid).where(row.uuid.in_(chunk)))
+        for uuid in [*stored, *chunk]:
+            if spelled.setdefault(uuid.lower(), uuid) != uuid:
+                raise _indistinguishable(uuid)
 
 
 def write_held(
-    tx: Transaction,
-    claims: Collection[Claim],
-    names: ClaimNames,
-    held: Held,
-    new: Sequence[Mapping[str, Any]],
+    tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]
 ) -> dict[str, Locked]:
     """Write claims that fit.
 
     :param new: the rows of new consumers
     :return: the locked providers by UUID, with the generations they have now
     """
-    staying = [each for each in claims if each.amounts]
-    _delete(tx, held.rows)
-    consumer.insert(tx, new)
-    rows = _rows_of(staying, held, names.class_ids)
+    if held.rows:
+        _delete(tx, held.rows)
+    _insert_consumers(tx, new)
+    rows = [
+        {
+            "resource_provider_id": held.providers[uuid].id,
+            "consumer_id": claim.consumer.uuid,
+            "resource_class_id": held.names.class_ids[name],
+            "used": amount,
+        }
+        for claim in held.names.claims
+        for uuid, amounts in claim.amounts.items()
+        for name, amount in amounts.items()
+    ]
     if rows:
         tx.execute(_INSERT, rows)
-    consumer.remove(tx, _leaving(claims, held))
-    return _record_change(tx, claims, held)
+    leaving = {claim.consumer.uuid for claim in held.names.claims if not claim.amounts}
+    if leaving:
+        _remove(tx, [held.consumers[uuid] for uuid in leaving & held.consumers.keys()])
+    return _record_change(tx, held, leaving)
 
 
 def delete_all(tx: Transaction, consumer_uuid: str) -> None:
@@ -134,7 +303,8 @@ def delete_all(tx: Transaction, consumer_uuid: str) -> None:
 
     :raises NotFound: the consumer has no allocations
     """
-    held = locking.hold(tx, [consumer_uuid])
+    names = locking.look_up(tx.connection, consumers=[consumer_uuid])
+    held = locking.hold(tx, names)
     # Allocations of a consumer without a record are not shown, so not deleted either.
     if not held.rows or not held.consumers:
         raise errors.NotFound(f"No allocations for consumer '{consumer_uuid}'")
@@ -144,7 +314,7 @@ def delete_all(tx: Transaction, consumer_uuid: str) -> None:
 def delete_held(tx: Transaction, held: Held) -> None:
     """Remove locked consumers and their allocations. No generation changes."""
     _delete(tx, held.rows)
-    consumer.remove(tx, held.consumers.values())
+    _remove(tx, held.consumers.values())
     before, places = locking.amounts_of(held.rows), _places(held)
     entries: list[Entry] = []
     for uuid, record in held.consumers.items():
@@ -164,65 +334,50 @@ def _delete(tx: Transaction, rows: Iterable[Row]) -> None:
     storage.delete_each(tx.connection, models.Allocation.consumer_id, uuids)
 
 
-def _rows_of(
-    claims: Iterable[Claim], held: Held, class_ids: Mapping[str, int]
-) -> list[dict[str, Any]]:
-    """Return the rows of allocations for claims."""
-    return [
-        {
-            "resource_provider_id": held.providers[uuid].id,
-            "consumer_id": each.consumer.uuid,
-            "resource_class_id": class_ids[name],
-            "used": amount,
-        }
-        for each in claims
-        for uuid, amounts in each.amounts.items()
-        for name, amount in amounts.items()
-    ]
-
-
-def _leaving(claims: Iterable[Claim], held: Held) -> list[consumer.Record]:
-    """Return the existing consumers that are to have no allocations."""
-    emptied = [each.consumer.uuid for each in claims if not each.amounts]
-    return [held.consumers[uuid] for uuid in emptied if uuid in held.consumers]
+def _remove(tx: Transaction, records: Iterable[Record]) -> None:
+    """Delete consumers that have no allocations left, and their leases."""
+    ids = sorted(record.id for record in records)
+    lease.remove(tx, ids)
+    storage.delete_each(tx.connection, models.Consumer.id, ids)
 
 
 def _record_change(
-    tx: Transaction, claims: Collection[Claim], held: Held
+    tx: Transaction, held: Held, leaving: Collection[str]
 ) -> dict[str, Locked]:
     """Record which providers have changed; return the locked ones as they are now.
 
     Providers named in a claim get a new generation, and so do those of consumers that
     are removed; providers that a consumer has merely moved away from do not.
     """
-    entries = _entries(claims, held)
-    leaving = {each.consumer.uuid for each in claims if not each.amounts}
+    used = {row.provider_uuid for row in held.rows}
     left = {row.provider_uuid for row in held.rows if row.consumer_uuid in leaving}
-    changed = left.union(provider_uuids(claims))
-    quiet = {row.provider_uuid for row in held.rows} - changed
-    resource_provider.record_change(tx, _pick(held.providers, quiet), [], bump=False)
-    bumped = resource_provider.bump(tx, _pick(held.providers, changed), entries)
+    changed = left.union(held.names.provider_uuids)
+    quiet = _pick(held.providers, used - changed)
+    if quiet:
+        resource_provider.record_change(tx, quiet, [], bump=False)
+    bumped = resource_provider.bump(tx, _pick(held.providers, changed), _entries(held))
     return {**held.providers, **bumped}
 
 
-def _entries(claims: Iterable[Claim], held: Held) -> list[Entry]:
+def _entries(held: Held) -> list[Entry]:
     """Return the journal entries for the changes of claims."""
     entries: list[Entry] = []
     before, places = locking.amounts_of(held.rows), _places(held)
-    for each in claims:
-        uuid, generation = each.consumer.uuid, None
-        record = held.consumers.get(uuid)
+    for claim in held.names.claims:
+        wanted, generation = claim.consumer, None
+        record = held.consumers.get(wanted.uuid)
         owner = record.owner if record else Ownership()
-        if each.amounts:
+        if claim.amounts:
             generation = record.generation + 1 if record else 1
-            after = consumer.owner_after(each.consumer, record)
+            kind = owner.consumer_type if wanted.type is None else wanted.type
+            after = Ownership(wanted.project_id, wanted.user_id, kind)
             if record:
-                entries += entry.of_consumer(uuid, owner, after, generation)
+                entries += entry.of_consumer(wanted.uuid, owner, after, generation)
             owner = after
         entries += entry.of_allocations(
-            uuid,
-            before.get(uuid, {}),
-            each.amounts,
+            wanted.uuid,
+            before.get(wanted.uuid, {}),
+            claim.amounts,
             places=places,
             owner=owner,
             generation=generation,

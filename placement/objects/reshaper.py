@@ -4,11 +4,10 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 
 from placement import errors
-from placement.model.allocation import Claim, class_names, provider_uuids
+from placement.model.allocation import Claim
 from placement.model.entry import Entry
 from placement.model.reshape import Shape
 from placement.objects import (
-    consumer,
     inventory,
     locking,
     replacing,
@@ -44,21 +43,14 @@ def reshape(
     :raises Conflict: an amount does not fit
     :raises InventoryInUse: an inventory to be removed has allocations
     """
-    consumers = [each.consumer for each in claims]
-    names = locking.look_up(tx.connection, claims)
-    held = locking.hold(
-        tx,
-        names.consumers,
-        [*shapes, *provider_uuids(claims)],
-        ids=names.provider_ids,
-    )
+    names = locking.look_up(tx.connection, claims, providers=shapes.keys())
+    held = locking.hold(tx, names)
     _check_providers(shapes, held)
-    consumer.check_generations(consumers, held.consumers)
-    locking.check_providers(claims, held)
-    _check_classes(tx, shapes, claims, names)
+    locking.check_claims(held)
+    _check_classes(tx, shapes, names)
     try:
         replacing.check_attempts(attempts)
-        _reshape(tx, shapes, claims, names, held)
+        _reshape(tx, shapes, held)
     except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
         raise type(exc)(f"update conflict: {exc}") from exc
 
@@ -78,25 +70,16 @@ def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
 
 
 def _check_classes(
-    tx: Transaction,
-    shapes: Mapping[str, Shape],
-    claims: Collection[Claim],
-    known: ClaimNames,
+    tx: Transaction, shapes: Mapping[str, Shape], known: ClaimNames
 ) -> None:
     names = [name for shape in shapes.values() for name in shape.class_names]
-    ids = resource_class.lock_ids_by_name(tx, [*names, *class_names(claims)])
+    ids = resource_class.lock_ids_by_name(tx, [*names, *known.class_names])
     # The ids that were looked up before anything was locked.
     if not known.class_ids.items() <= ids.items():
         raise LostRaceError("a resource class has another id by now")
 
 
-def _reshape(
-    tx: Transaction,
-    shapes: Mapping[str, Shape],
-    claims: Collection[Claim],
-    names: ClaimNames,
-    held: Held,
-) -> None:
+def _reshape(tx: Transaction, shapes: Mapping[str, Shape], held: Held) -> None:
     """Do the work under locks, after all checks except those of the amounts."""
     coming = {
         (uuid, name): each
@@ -106,7 +89,7 @@ def _reshape(
     filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
     providers = _bump(tx, held.providers, filled, [])
     held = dataclasses.replace(held, providers=providers)
-    providers = replacing.replace_held(tx, claims, names, held, coming)
+    providers = replacing.replace_held(tx, held, coming)
     entries = inventory.replace_of_many(
         tx,
         {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},

@@ -28,9 +28,7 @@ def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, in
     :raises NotFound: there is no such class; it names the first one that is unknown
     """
     names = list(names)
-    ids = exact_match.ids_by_string(
-        connection, models.ResourceClass.id, models.ResourceClass.name, names
-    )
+    ids = exact_match.ids_by_string(connection, models.ResourceClass.name, names)
     check_known(names, ids)
     return ids
 
@@ -127,8 +125,7 @@ def ensure(tx: Transaction, names: Iterable[str]) -> None:
 
 
 def _list_new(connection: sa.Connection, names: Iterable[str]) -> list[str]:
-    row = models.ResourceClass
-    ids = exact_match.ids_by_string(connection, row.id, row.name, names)
+    ids = exact_match.ids_by_string(connection, models.ResourceClass.name, names)
     return sorted(set(names) - ids.keys())
 
 

@@ -1,7 +1,8 @@
 """Resource providers: what has resources, and how they form trees."""
 
+import functools
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -10,8 +11,7 @@ from placement import errors
 from placement.db import models
 from placement.model.entry import Entry, Node
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
-from placement.objects import exact_match, generation
-from placement.objects.exact_match import WantedStrings
+from placement.objects import exact_match
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -46,26 +46,20 @@ class Place(NamedTuple):
     name: str | None
 
 
-class KnownProvider(generation.WithGeneration, Protocol):
-    """A provider as it was read."""
-
-    @property
-    def uuid(self) -> str:
-        """Its UUID."""
-
-    @property
-    def root_id(self) -> int:
-        """The id of the root of its tree."""
-
-    @property
-    def root_uuid(self) -> str:
-        """The UUID of the root of its tree."""
-
-
+# A provider as it was read.
+KnownProvider: TypeAlias = Locked | ResourceProvider
 P = TypeVar("P", Locked, ResourceProvider)
 
 Parent = orm.aliased(models.ResourceProvider)
 Root = orm.aliased(models.ResourceProvider)
+
+
+def stored_generation(
+    row: type[models.Consumer | models.ResourceProvider],
+) -> sa.ColumnElement[int]:
+    """Return the generation of a row: 0 if it has none, as one of another service."""
+    return sa.func.coalesce(row.generation, sa.literal_column("0"))
+
 
 # Rows without a root come from another service, are incomplete, and not in the API.
 PROVIDERS = (
@@ -73,7 +67,7 @@ PROVIDERS = (
         models.ResourceProvider.id,
         models.ResourceProvider.uuid,
         models.ResourceProvider.name,
-        generation.stored(models.ResourceProvider),
+        stored_generation(models.ResourceProvider),
         Parent.uuid,
         Root.uuid,
         sa.func.coalesce(
@@ -95,7 +89,7 @@ _BY_IDS = PROVIDERS.where(
 _FIELDS = (
     models.ResourceProvider.id,
     models.ResourceProvider.uuid,
-    generation.stored(models.ResourceProvider),
+    stored_generation(models.ResourceProvider),
     models.ResourceProvider.root_provider_id,
     models.ResourceProvider.name,
     sa.select(Root.uuid)
@@ -106,15 +100,6 @@ _FIELDS = (
 HAS_ROOT = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
 _LOCKED = sa.select(*_FIELDS).where(HAS_ROOT)
 _IDS = sa.select(models.ResourceProvider.id)
-
-
-def _list(
-    connection: sa.Connection,
-    query: sa.Select[*tuple[Any, ...]],
-    **parameters: Any,
-) -> list[ResourceProvider]:
-    rows = connection.execute(query, parameters)
-    return [ResourceProvider(*row) for row in rows]
 
 
 def get_by_uuid(
@@ -134,8 +119,8 @@ def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]
     """Return the provider with a UUID; none if there is no such provider."""
     if not exact_match.is_searchable(uuid):
         return []
-    providers = _list(connection, _BY_UUID, uuid=uuid)
-    return [each for each in providers if each.uuid == uuid]
+    rows: Iterable[Any] = connection.execute(_BY_UUID, {"uuid": uuid})
+    return [ResourceProvider(*row) for row in rows if row.uuid == uuid]
 
 
 def lock(
@@ -154,34 +139,37 @@ def lock(
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
 
-def lock_by_uuids(
-    tx: Transaction,
-    uuids: Iterable[str],
-    ids: Mapping[str, int] = exact_match.NONE,
-) -> dict[str, Locked]:
+def lock_by_uuids(tx: Transaction, uuids: Iterable[str]) -> dict[str, Locked]:
     """Return providers by UUID, locked until this transaction ends.
 
     They are locked in the order of their ids. Unknown ones are left out.
-
-    :param ids: the known ids, by UUID
     """
-    row, wanted = models.ResourceProvider, set(uuids)
-    rows = exact_match.lock_by_string(tx, _LOCKED, row.id, row.uuid, wanted, ids)
-    locked = {uuid: Locked(*values) for uuid, values in rows.items()}
+    column = models.ResourceProvider.uuid
+    return lock_all(tx, exact_match.ids_by_string(tx.connection, column, uuids))
+
+
+def lock_all(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Locked]:
+    """Lock providers as ``lock_by_uuids`` does.
+
+    :param ids: their ids, by UUID
+    """
+    rows = storage.lock_rows(
+        tx.connection, _LOCKED, models.ResourceProvider.id, ids.values()
+    )
+    locked = {row.uuid: Locked(*row) for row in rows if row.uuid in ids}
     # A provider that was moved to a new tree while we waited has a root that did not
     # exist when the statement started. A new statement sees it.
-    missed = exact_match.ids_by_string(
-        tx.connection, row.id, row.uuid, wanted - locked.keys()
-    )
-    for each in lock_by_ids(tx, missed.values()):
-        locked[each.uuid] = Locked(
-            each.id,
-            each.uuid,
-            each.generation,
-            each.root_id,
-            each.name,
-            each.root_uuid,
-        )
+    missed = [row_id for uuid, row_id in ids.items() if uuid not in locked]
+    for each in lock_by_ids(tx, missed) if missed else ():
+        if each.uuid in ids:
+            locked[each.uuid] = Locked(
+                each.id,
+                each.uuid,
+                each.generation,
+                each.root_id,
+                each.name,
+                each.root_uuid,
+            )
     return locked
 
 
@@ -190,33 +178,24 @@ def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
 
     They are locked, and returned, in the order of their ids.
     """
-    providers = []
-    for chunk in storage.chunks(sorted(ids)):
-        row = models.ResourceProvider
-        storage.lock_rows(tx.connection, _IDS, row.id, chunk)
-        # Only a statement that starts after the lock is granted sees what the previous
-        # holder committed.
-        providers += _list(tx.connection, _BY_IDS, ids=chunk)
-    return providers
+    listed = sorted(ids)
+    storage.lock_rows(tx.connection, _IDS, models.ResourceProvider.id, listed)
+    # Only a statement that starts after the lock is granted sees what the previous
+    # holder committed.
+    rows = storage.select_each(tx.connection, _BY_IDS, "ids", listed)
+    return [ResourceProvider(*row) for row in rows]
 
 
 def list_roots(
     connection: sa.Connection, uuids: Collection[str], names: Collection[str]
 ) -> frozenset[int]:
     """Return the ids of the roots of the providers with some UUIDs or names."""
-    row = models.ResourceProvider
-    # The root and the name are optional in the table only.
-    root_id: Any = row.root_provider_id
-    name: Any = row.name
-    found = exact_match.ids_of_all(
-        connection,
-        [
-            WantedStrings(root_id, row.uuid, uuids),
-            WantedStrings(root_id, name, names),
-        ],
+    return frozenset(
+        place.root_id
+        for place in list_places(connection, names, uuids)
+        # Providers without a root are not part of the API.
+        if place.root_id and (place.uuid in uuids or place.name in names)
     )
-    # Providers without a root are not part of the API.
-    return frozenset(key for ids in found for key in ids.values() if key)
 
 
 def list_roots_with_trait(connection: sa.Connection, trait_id: int) -> frozenset[int]:
@@ -259,7 +238,7 @@ def check_generation(
     :param expected: the generation that the caller has seen
     :raises ConcurrentUpdate: the generation has changed
     """
-    if generation.of(provider) != expected:
+    if provider.generation != expected:
         raise errors.ConcurrentUpdate(complaint)
 
 
@@ -283,10 +262,11 @@ def record_change(
     tx.record_trees(
         [provider.root_id for provider in changed],
         entries,
-        {provider.uuid: generation.of(provider) + bump for provider in changed},
+        {provider.uuid: provider.generation + bump for provider in changed},
     )
     if bump:
-        generation.bump(tx, models.ResourceProvider, changed, RACE)
+        known = [(provider.id, provider.generation) for provider in changed]
+        increase_generations(tx, models.ResourceProvider, known, RACE)
 
 
 def bump(
@@ -299,8 +279,38 @@ def bump(
     """
     changed = list(providers)
     record_change(tx, changed, entries, bump=True)
-    return {each.uuid: _next(each) for each in changed}
+    return {
+        each.uuid: each._replace(generation=each.generation + 1) for each in changed
+    }
 
 
-def _next(provider: P) -> P:
-    return provider._replace(generation=generation.of(provider) + 1)
+def increase_generations(
+    tx: Transaction,
+    row: type[models.Consumer | models.ResourceProvider],
+    known: Iterable[tuple[int, int]],
+    complaint: str,
+) -> None:
+    """Add one to the generation of each row.
+
+    :param known: the id of each, and the generation that it had
+    :param complaint: the message if another request has changed one of them
+    :raises ConcurrentUpdate: a row has another generation
+    """
+    for chunk in storage.chunks(known):
+        parameters = {"ids": [row_id for row_id, _ in chunk], "known": chunk}
+        if tx.execute(_increase(row), parameters).rowcount != len(chunk):
+            raise errors.ConcurrentUpdate(complaint)
+
+
+@functools.cache
+def _increase(row: type[models.Consumer | models.ResourceProvider]) -> sa.Update:
+    """Return the statement that changes rows with some ``ids``, if ``known``."""
+    number = stored_generation(row)
+    both = sa.tuple_(row.id, number)
+    return (
+        sa.update(row)
+        # MariaDB uses the primary key for the first condition only.
+        .where(row.id.in_(sa.bindparam("ids", expanding=True)))
+        .where(both.in_(sa.bindparam("known", expanding=True)))
+        .values(generation=number + 1)
+    )

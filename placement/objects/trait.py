@@ -17,7 +17,7 @@ from placement.model.trait import (
     Trait,
     TraitFilters,
 )
-from placement.objects import association, exact_match, generation, resource_provider
+from placement.objects import association, exact_match, resource_provider
 from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
@@ -37,9 +37,7 @@ _BY_PROVIDER = TRAITS.join(
 
 def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
-    return exact_match.ids_by_string(
-        connection, models.Trait.id, models.Trait.name, names
-    )
+    return exact_match.ids_by_string(connection, models.Trait.name, names)
 
 
 def list_by_filters(connection: sa.Connection, filters: TraitFilters) -> list[Trait]:
@@ -158,7 +156,7 @@ def replace_all(
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
     entries = _associate(tx, {provider: names}, ids)
     resource_provider.record_change(tx, [provider], entries, bump=bool(entries))
-    return generation.of(provider) + bool(entries)
+    return provider.generation + bool(entries)
 
 
 def replace_of_many(

@@ -41,16 +41,14 @@ def _find_owner(
 ) -> dict[str, int] | None:
     """Return the ids of a project, and of a user if given; None if one is unknown."""
     projects = exact_match.ids_by_string(
-        connection, models.Project.id, models.Project.external_id, [project_id]
+        connection, models.Project.external_id, [project_id]
     )
     if not projects:
         return None
     owner = {"project": projects[project_id]}
     if user_id is None:
         return owner
-    users = exact_match.ids_by_string(
-        connection, models.User.id, models.User.external_id, [user_id]
-    )
+    users = exact_match.ids_by_string(connection, models.User.external_id, [user_id])
     return {**owner, "user": users[user_id]} if users else None
 
 

@@ -6,14 +6,7 @@ import functools
 import random
 import threading
 import time
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
@@ -46,11 +39,10 @@ BEGAN = "placement_began"
 LONGEST_PAUSE = 1.0
 
 
-def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+def chunks(values: Iterable[T], size: int = CHUNK) -> list[list[T]]:
     """Split values into lists that fit into one statement."""
     listed = list(values)
-    for start in range(0, len(listed), size):
-        yield listed[start : start + size]
+    return [listed[start : start + size] for start in range(0, len(listed), size)]
 
 
 def analyse(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
@@ -110,13 +102,31 @@ def _unique_columns(
     return unique.columns.keys()
 
 
+def select_each(
+    connection: sa.Connection,
+    query: sa.Executable,
+    name: str,
+    values: Iterable[Any],
+    **parameters: Any,
+) -> list[Any]:
+    """Return the rows of a query for values, in as many statements as these need.
+
+    :param name: the parameter of the query that is a list of the values
+    :param parameters: the other parameters
+    """
+    return [
+        row
+        for chunk in chunks(values)
+        for row in connection.execute(query, {name: chunk, **parameters})
+    ]
+
+
 def lock_rows(
     connection: sa.Connection,
     columns: sa.Select[*tuple[Any, ...]],
     key: orm.InstrumentedAttribute[int],
-    values: Collection[Any],
-    by: orm.InstrumentedAttribute[Any] | None = None,
-) -> Sequence[Any]:
+    ids: Iterable[int],
+) -> list[Any]:
     """Return rows, locked until this transaction ends.
 
     They are locked, and returned, in the order of their ids. Other transactions may
@@ -125,20 +135,16 @@ def lock_rows(
     :param columns: the columns to read from each row once it is locked; a constant,
         since the query made of it is remembered
     :param key: the primary key of the table
-    :param values: values of the key, or of the column that rows are found ``by``
     """
-    query = _locking(columns, key, key if by is None else by)
-    return connection.execute(query, {"wanted": list(values)}).all()
+    return select_each(connection, _locking(columns, key), "ids", sorted(ids))
 
 
 @functools.lru_cache
 def _locking(
-    columns: sa.Select[*tuple[Any, ...]],
-    key: orm.InstrumentedAttribute[int],
-    by: orm.InstrumentedAttribute[Any],
+    columns: sa.Select[*tuple[Any, ...]], key: orm.InstrumentedAttribute[int]
 ) -> sa.Select[*tuple[Any, ...]]:
-    """Return the query for ``lock_rows``; the values are its parameter ``wanted``."""
-    query = columns.where(by.in_(sa.bindparam("wanted", expanding=True))).order_by(key)
+    """Return the query for ``lock_rows``."""
+    query = columns.where(key.in_(sa.bindparam("ids", expanding=True))).order_by(key)
     query = query.with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
         # Without the hint it may read the whole of a small table, and wait for each row
@@ -316,24 +322,22 @@ class Database:
         elif not (again and trouble.is_lost_connection(exc)):
             raise _unavailable() from exc
 
-    def _turn(self) -> contextlib.AbstractContextManager[object]:
-        """Return a context that waits for one of the limited number of turns."""
-        return self._take(self._turns) if self._turns else contextlib.nullcontext()
-
     @contextlib.contextmanager
-    def _take(self, turns: threading.BoundedSemaphore) -> Iterator[None]:
-        """Take a turn.
+    def _turn(self) -> Iterator[None]:
+        """Take one of the turns, if their number is limited.
 
         :raises DatabaseUnavailable: no other turn ended in time
         """
-        if not turns.acquire(timeout=self._settings.lock_timeout):
+        turns = self._turns
+        if turns and not turns.acquire(timeout=self._settings.lock_timeout):
             raise errors.DatabaseUnavailable(
                 "Too many requests wait for the database. Please retry."
             )
         try:
             yield
         finally:
-            turns.release()
+            if turns:
+                turns.release()
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._transaction(engine.READ) as connection:
@@ -363,15 +367,12 @@ class Database:
                 raise
             return result
 
-    @contextlib.contextmanager
-    def _transaction(self, kind: str) -> Iterator[sa.Connection]:
-        """Yield a connection for a transaction, which the first statement begins.
+    def _transaction(self, kind: str) -> sa.Connection:
+        """Return a connection for a transaction, which the first statement begins.
 
-        Whatever is not committed is rolled back.
+        Whatever is not committed when it is closed is rolled back.
         """
-        began = {BEGAN: time.monotonic()}
-        with engine.open_transaction(self.engine, kind, **began) as connection:
-            yield connection
+        return engine.open_transaction(self.engine, kind, **{BEGAN: time.monotonic()})
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.model.entry import Ownership
-from placement.objects import consumer, locking, replacing, resource_class
+from placement.objects import locking, replacing, resource_class
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement.schemas import allocation as wire
@@ -473,7 +473,7 @@ def test_a_consumer_that_gets_a_new_owner_while_its_lock_is_waited_for_has_it(
     is_changed, may_commit = threading.Event(), threading.Event()
 
     def give_away(tx: Transaction) -> None:
-        [record] = consumer.lock(tx, [uuid]).values()
+        [record] = locking.lock_consumers(tx, [uuid]).values()
         row = models.Consumer
         for table, column, name in (
             (models.Project, row.project_id, models.Project.external_id),
@@ -488,7 +488,7 @@ def test_a_consumer_that_gets_a_new_owner_while_its_lock_is_waited_for_has_it(
         may_commit.wait(30)
 
     def read(tx: Transaction) -> Ownership:
-        return consumer.lock(tx, [uuid])[uuid].owner
+        return locking.lock_consumers(tx, [uuid])[uuid].owner
 
     with ThreadPoolExecutor(1) as pool:
         given = pool.submit(Ledger(database).write, give_away)

@@ -6,7 +6,7 @@ from placement import errors
 from placement.model.allocation import Claim, Place
 from placement.model.consumer import WantedConsumer
 from placement.model.inventory import InventoryUsage
-from placement.objects.claim import check_room
+from placement.objects.replacing import check_room
 
 SOMEBODY = WantedConsumer("somebody", "project", "user")
 CPU, DISK = ("host", "VCPU"), ("host", "DISK_GB")

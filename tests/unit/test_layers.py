@@ -102,15 +102,14 @@ INNER = {
     PACKAGE / "objects": [
         {"leasing", "placing", "reshaper"},
         {"replacing"},
-        {"allocation", "claim", "locking"},
-        {"aggregate", "consumer", "copying", "inventory", "reparenting", "trait"},
+        {"allocation", "locking"},
+        {"aggregate", "copying", "inventory", "reparenting", "trait"},
         {"association", "creation", "lease", "resource_class"},
         {"resource_provider"},
         {"online_migration", "soundness", "standard_name"},
         {"journal", "ledger"},
         {"change_log", "declared", "usage"},
-        {"clock", "exact_match", "generation"},
-        {"transaction"},
+        {"clock", "exact_match", "transaction"},
         {"database_sum", "holder", "holding", "own_table", "total"},
     ],
     RESERVATIONS / "blazar": [
