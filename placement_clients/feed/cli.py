@@ -9,7 +9,7 @@ from pathlib import Path
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest
 from placement_clients.feed import signature
-from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
+from placement_clients.feed.forwarding import Forwarder, Gone
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
@@ -54,10 +54,11 @@ def _run(arguments: Sequence[str] | None) -> int:
             placement,
             _target(asked, placement),
             State(asked.state),
-            Wishes(
-                "&".join(asked.filter), asked.resync, asked.skip_refused, asked.metrics
-            ),
             lambda sentence: complain(PROGRAM, [sentence]),
+            filters="&".join(asked.filter),
+            resync=asked.resync,
+            skip_refused=asked.skip_refused,
+            metrics=asked.metrics,
         )
         forwarder.run(once=asked.once)
     except Gone as exc:

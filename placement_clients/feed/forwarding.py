@@ -70,29 +70,26 @@ class FeedCounts:
         return Counter(f"placement_feed_{name}", meaning, registry=self.registry)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wishes:
-    """The wishes of the user: which changes, and how to deal with failures."""
-
-    filters: str = ""
-    resync: bool = False
-    skip_refused: bool = False
-    metrics: Path | None = None
-
-
 @dataclasses.dataclass(slots=True)
 class Forwarder:
     """Delivers changes at least once, in order.
 
     :param complain: takes a sentence about a failure
+    :param filters: parameters of the query that leave changes out
+    :param resync: whether to go on with a ``journal.gap`` if the cursor is gone
+    :param skip_refused: whether to go on after a refusal of the target
+    :param metrics: the file for the counts
     :param sleep: waits for some seconds
     """
 
     placement: Client
     target: Target
     kept: State
-    wishes: Wishes
     complain: Callable[[str], None]
+    filters: str = ""
+    resync: bool = False
+    skip_refused: bool = False
+    metrics: Path | None = None
     sleep: Callable[[float], None] = time.sleep
     counts: FeedCounts = dataclasses.field(default_factory=FeedCounts)
 
@@ -113,7 +110,7 @@ class Forwarder:
             try:
                 page = self._read(cursor, 0 if once else wait, once)
             except Gone:
-                if not self.wishes.resync:
+                if not self.resync:
                     raise
                 cursor = self._resynchronise(once)
                 continue
@@ -167,8 +164,8 @@ class Forwarder:
         :raises PlacementError: as ``run`` does
         """
         query = encode_query({"since": since, "wait": str(wait)})
-        if self.wishes.filters:
-            query += f"&{self.wishes.filters}"
+        if self.filters:
+            query += f"&{self.filters}"
         attempt = 0
         while True:
             try:
@@ -196,7 +193,7 @@ class Forwarder:
                 self.counts.delivered.inc()
                 return
             except Refused as exc:
-                if not self.wishes.skip_refused:
+                if not self.skip_refused:
                     raise
                 self.counts.refused.inc()
                 self.complain(f"{exc}: {change['id']} is left out")
@@ -215,8 +212,8 @@ class Forwarder:
         self.sleep(max(growing, min(wanted or 0, DAY)))
 
     def _publish(self) -> None:
-        if self.wishes.metrics:
-            write_to_textfile(str(self.wishes.metrics), self.counts.registry)
+        if self.metrics:
+            write_to_textfile(str(self.metrics), self.counts.registry)
 
 
 def _parse_page(document: Json) -> Json:

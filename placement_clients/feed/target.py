@@ -30,8 +30,8 @@ PASSING = (
     HTTPStatus.TOO_EARLY,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
-# The characters of an address; all others are percent-encoded.
-ADDRESS = re.compile("[!-~]+")
+# An address without a user; all other characters are percent-encoded.
+ADDRESS = re.compile("https?://(?![^/?#]*@)[!-~]+")
 
 
 class Away(Exception):
@@ -193,26 +193,16 @@ def _check(url: str) -> None:
 
     :raises ValueError: it cannot; the address is not shown, as it may have a password
     """
-    if problem := _problem(url):
-        raise ValueError(f"the address of the webhook {problem}")
-
-
-def _problem(url: str) -> str | None:
-    if not url.startswith(("http://", "https://")):
-        return "does not begin with http:// or https://"
-    if not ADDRESS.fullmatch(url):
-        return (
-            "has characters that must be percent-encoded, or written in the form "
-            "xn-- in the name of a host"
-        )
     try:
         parts = urllib.parse.urlsplit(url)
-        names_port = parts.port != 0
+        is_whole = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return "has no valid host or port"
-    if "@" in parts.netloc:
-        return "may not have a user or a password"
-    return None if parts.hostname and names_port else "has no valid host or port"
+        is_whole = False
+    if not (is_whole and ADDRESS.fullmatch(url)):
+        raise ValueError(
+            "the address of the webhook needs http:// or https://, a valid host and "
+            "port, no user or password, and other characters percent-encoded"
+        )
 
 
 def event_of(change: Json, source: str) -> Json:

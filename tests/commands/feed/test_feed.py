@@ -26,7 +26,7 @@ from placement_clients import client
 from placement_clients.client import Client as Placement
 from placement_clients.errors import Forbidden, PlacementError, Unauthorized
 from placement_clients.feed import cli, signature, target
-from placement_clients.feed.forwarding import Forwarder, Gone, Wishes
+from placement_clients.feed.forwarding import Forwarder, Gone
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused
 from tests.client import Client, new_uuid, wants
@@ -123,7 +123,7 @@ def forwarder(
 ) -> tuple[Forwarder, Pauses]:
     pauses = Pauses()
     made = Forwarder(
-        placement, webhook(receiver), State(path), Wishes(**wishes), print, pauses
+        placement, webhook(receiver), State(path), print, sleep=pauses, **wishes
     )
     return made, pauses
 
@@ -591,21 +591,20 @@ def test_others_may_read_the_counts_but_not_the_cursor(
 
 
 @pytest.mark.parametrize(
-    ("url", "complaint"),
+    "url",
     [
-        ("https://billing:secret@there/changes", "may not have a user or a password"),
-        ("ftp://billing:secret@there/changes", "does not begin with http:// or"),
-        ("http://billing:secret @there/changes", "must be percent-encoded"),
-        ("http://billing:secret/@there/changes", "has no valid host or port"),
-        ("http://there/all changes", "must be percent-encoded"),
-        ("http://there/änderungen", "must be percent-encoded"),
-        ("http:///changes", "has no valid host or port"),
-        ("http://there:0/changes", "has no valid host or port"),
-        ("there/changes", "does not begin with http:// or https://"),
+        "https://billing:secret@there/changes",
+        "ftp://billing:secret@there/changes",
+        "http://billing:secret/@there/changes",
+        "http://there/all changes",
+        "http://there/änderungen",
+        "http:///changes",
+        "http://there:0/changes",
+        "there/changes",
     ],
 )
-def test_an_address_that_nothing_can_be_posted_to(url: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint) as caught:
+def test_an_address_that_nothing_can_be_posted_to(url: str) -> None:
+    with pytest.raises(ValueError, match="the address of the webhook") as caught:
         target.Webhook(url, lambda: "here")
     assert "secret" not in str(caught.value)
 

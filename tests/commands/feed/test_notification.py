@@ -8,7 +8,7 @@ import pytest
 
 from placement_clients.client import Client as Placement
 from placement_clients.feed import cli
-from placement_clients.feed.forwarding import Forwarder, Wishes
+from placement_clients.feed.forwarding import Forwarder
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away
@@ -93,9 +93,8 @@ def test_what_could_not_be_sent_is_sent_again_in_order(
         placement,
         notifications,
         State(tmp_path / "s"),
-        Wishes(),
         print,
-        pauses.append,
+        sleep=pauses.append,
     )
     forward.run(once=True)
     consumers = [new_uuid() for _ in range(3)]
