@@ -7,11 +7,27 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
 from placement_clients.audit.life import Expected, Living, NotAnswered, Source
 from placement_clients.output import Unusable
-from placement_clients.record import Json
 
-MEMBERS = ("uuid", "host", "resources")
+LINE = Draft202012Validator(
+    {
+        "type": "object",
+        "properties": {
+            "uuid": {"type": "string"},
+            "host": {"type": ["string", "null"], "minLength": 1},
+            "resources": {
+                "type": ["object", "null"],
+                "additionalProperties": {"type": "integer", "minimum": 0},
+            },
+        },
+        "required": ["uuid"],
+        "additionalProperties": False,
+    }
+)
 
 
 class AliveFile(Source):
@@ -63,36 +79,13 @@ def _parse(place: str, line: str) -> Living:
     """
     try:
         document = json.loads(line)
+        LINE.validate(document)
+        consumer = str(uuid.UUID(document["uuid"]))
+    except ValidationError as exc:
+        raise Unusable(f"{place}: {exc.json_path}: {exc.message}") from exc
     except (ValueError, RecursionError) as exc:
-        raise Unusable(f"{place}: this is not JSON: {exc}") from exc
-    if not isinstance(document, dict):
-        raise Unusable(f"{place}: a line is an object with {', '.join(MEMBERS)}")
-    if unknown := sorted(document.keys() - set(MEMBERS)):
-        raise Unusable(
-            f"{place}: unknown member {unknown[0]!r}; there are: {', '.join(MEMBERS)}"
-        )
-    host = document.get("host")
-    if not (host is None or (isinstance(host, str) and host)):
-        raise Unusable(f"{place}: host: this must be a name or a UUID")
-    resources = _parse_resources(place, document.get("resources"))
-    return Living(_parse_uuid(place, document), Expected(host, resources))
-
-
-def _parse_uuid(place: str, document: Json) -> str:
-    try:
-        return str(uuid.UUID(document["uuid"]))
-    except KeyError:
-        raise Unusable(f"{place}: uuid is missing") from None
-    except (ValueError, TypeError, AttributeError):
-        raise Unusable(f"{place}: uuid: {document['uuid']!r} is not a UUID") from None
-
-
-def _parse_resources(place: str, resources: Json) -> dict[str, int] | None:
-    if resources is None:
-        return None
-    if not isinstance(resources, dict):
-        raise Unusable(f"{place}: resources: these must be amounts by class")
-    for name, amount in resources.items():
-        if type(amount) is not int or amount < 0:
-            raise Unusable(f"{place}: resources: {name}: {amount!r} is not an amount")
-    return {name: amount for name, amount in resources.items() if amount}
+        raise Unusable(f"{place}: {exc}") from exc
+    resources = document.get("resources")
+    if resources is not None:
+        resources = {name: amount for name, amount in resources.items() if amount}
+    return Living(consumer, Expected(document.get("host"), resources))

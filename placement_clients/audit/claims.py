@@ -23,7 +23,6 @@ PARSE_PROVIDER = record.parser_with(
     uuid=str, root_provider_uuid=str, traits=list, allocations=dict
 )
 PARSE_ALLOCATIONS = record.parser_with(allocations=dict)
-PARSE_HISTORY = record.parser_with(history=list)
 
 
 def read(placement: Client, progress: Progress) -> dict[str, Claim]:
@@ -144,9 +143,7 @@ def story_of(placement: Client, claim: Claim) -> Json:
     query = {"consumer": claim.consumer, "type": "allocations", "limit": PAGE}
     while True:
         try:
-            page = PARSE_HISTORY(
-                placement.get("/ledger/v1/history", version="latest", query=query)
-            )
+            page = placement.get_ledger("history", query, history=list)
         except NotFound:
             return None
         for entry in page["history"]:

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import json
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +15,7 @@ from placement_clients.audit.judging import (
     Finding,
 )
 from placement_clients.audit.life import Expected
-from placement_clients.output import csv_cell, show_table
+from placement_clients.output import csv_cell, show_json, show_table
 from placement_clients.record import Json
 
 # A person reads no more rows than this.
@@ -113,10 +112,9 @@ def _document_of(finding: Finding) -> Json:
 
 
 def print_json(found: Sequence[Finding], counts: Counts) -> None:
-    """Print the report as one document, with a line for each finding."""
-    about = dataclasses.asdict(counts) | {"counts": count_kinds(found)}
-    lines = ",".join(f"\n{json.dumps(_document_of(each))}" for each in found)
-    print(f'{json.dumps(about)[:-1]}, "findings": [{lines}]}}')
+    """Print the report as one document."""
+    counted = dataclasses.asdict(counts) | {"counts": count_kinds(found)}
+    show_json({**counted, "findings": [_document_of(each) for each in found]})
 
 
 def print_csv(found: Sequence[Finding], counts: Counts) -> None:

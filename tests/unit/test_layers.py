@@ -157,7 +157,7 @@ LIBRARIES = {
     "orjson": {"http"},
     "webob": {"http"},
     "routes": {"http"},
-    "jsonschema": {"schemas", "http", "apply"},
+    "jsonschema": {"schemas", "http", "apply", "audit"},
     "sqlalchemy": {"objects", "store", "db", "forest", "demonstration", "cmd"}
     | {"database", "http", "serving", "observing", "lifecycle", "blazar"},
     "alembic": {"db", "database"},
