@@ -182,32 +182,36 @@ class Adapter:
         ``work`` is called again from the start, so it must read what it changes. After
         four more attempts the conflict is raised; any other conflict is raised at once.
         """
-        for attempt in range(ATTEMPTS - 1):
-            try:
-                return work()
-            except Conflict as exc:
-                if not exc.lost_race:
-                    raise
-            self.pause(attempt)
-        return work()
+        return self._retry(
+            work,
+            lambda exc: isinstance(exc, Conflict) and exc.lost_race,
+            PAUSE_SECONDS,
+        )
 
     def retry_while_busy(self, work: Callable[[], T]) -> T:
         """Run work, again after growing pauses while the service is busy.
 
         Busy is a 503, except for an unusable table. Only the last error is raised.
         """
+        return self._retry(
+            work, lambda exc: exc.status == 503 and exc.code != TABLE_UNUSABLE, 1.0
+        )
+
+    def _retry(
+        self,
+        work: Callable[[], T],
+        may_pass: Callable[[PlacementError], bool],
+        seconds: float,
+    ) -> T:
         for attempt in range(ATTEMPTS - 1):
             try:
                 return work()
-            except Unavailable as exc:
-                if exc.status != 503 or exc.code == TABLE_UNUSABLE:
+            except PlacementError as exc:
+                if not may_pass(exc):
                     raise
-            self._pause(2**attempt)
+            # Others that lost the same race do not come back at the same time.
+            self._pause(seconds * 2**attempt * random.uniform(0.5, 1))
         return work()
-
-    def pause(self, attempt: int) -> None:
-        """Wait a short random time, longer after each attempt."""
-        self._pause(random.uniform(0, PAUSE_SECONDS * 2**attempt))
 
 
 def path_of(*names: str) -> str:

@@ -11,8 +11,8 @@
     candidates = placement.list_candidates("resources=VCPU:1")
     placement.change(provider, TRAITS, lambda traits: traits | {"CUSTOM_GOLD"})
 
-Every operation names the lowest microversion that it needs, and sends that one unless
-another is given; it never sends "latest". A refusal is raised as an exception of
+Every operation of the Placement API names the lowest microversion that it needs, and
+sends that one unless another is given. A refusal is raised as an exception of
 ``placement_clients.errors``, one for each kind, with status, code, detail and request
 id. For all other paths, there are ``get``, ``put``, ``post`` and ``delete``.
 
@@ -27,11 +27,12 @@ from oslo_config import cfg
 
 from placement_clients import access, record
 from placement_clients.adapter import Adapter, Query, path_of
-from placement_clients.record import Allocations, Candidates, Held, Part, Provider
+from placement_clients.record import Candidates, Held, Json, Part, Provider
 
 T = TypeVar("T")
 # Some servers accept no first line of more than 4094 characters; a comma becomes three.
 LONGEST_LIST = 2000
+PARSE_TRAITS = record.parser_with(traits=list)
 
 
 class Client(Adapter):
@@ -115,12 +116,12 @@ class Client(Adapter):
         listed = ",".join(sorted(names))
         query = {"name": f"in:{listed}"} if len(listed) <= LONGEST_LIST else {}
         document = self.get("/traits", version="1.6", query=query)
-        return record.parse_trait_names(document) & frozenset(names)
+        return frozenset(PARSE_TRAITS(document)["traits"]) & frozenset(names)
 
-    def get_allocations(self, consumer: str) -> Allocations:
-        """Return the allocations of a consumer, which may be empty."""
+    def get_allocations(self, consumer: str) -> dict[str, dict[str, int]]:
+        """Return the allocations of a consumer: amounts by class, by provider."""
         path = path_of("allocations", consumer)
-        return record.parse_allocations(self.get(path, version="1.28"))
+        return record.parse_resources(self.get(path, version="1.28"))
 
     def list_allocations_of_provider(self, provider: str) -> dict[str, dict[str, int]]:
         """Return the allocations on a provider: amounts by class, by consumer.
@@ -138,6 +139,16 @@ class Client(Adapter):
         """
         path = "/allocation_candidates"
         return record.parse_candidates(self.get(path, version="1.36", query=query))
+
+    def get_ledger(self, name: str, query: Query = "", **members: type) -> Json:
+        """Return a document of the ledger API.
+
+        :param members: what it must have, to be recognised, and of which types
+        :raises NotFound: the service has no ledger API
+        """
+        path = f"/ledger/v1/{name}"
+        document = self.get(path, version="latest", query=query)
+        return record.parser_with(**members)(document)
 
 
 def from_config(config: cfg.ConfigOpts, group: str = access.GROUP) -> Client:

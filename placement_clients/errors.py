@@ -168,8 +168,7 @@ KINDS: dict[int, type[PlacementError]] = {
 
 def kind_of(status: int) -> type[PlacementError]:
     """Return the exception for the status of an answer."""
-    default = Unavailable if status >= HTTPStatus.INTERNAL_SERVER_ERROR else None
-    return KINDS.get(status, default or PlacementError)
+    return KINDS.get(status, Unavailable if status >= 500 else PlacementError)
 
 
 def origin_of(exc: BaseException) -> BaseException:

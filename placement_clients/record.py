@@ -59,19 +59,6 @@ class Held(Generic[T]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Allocations:
-    """The allocations of a consumer: amounts by class, by provider UUID.
-
-    A consumer without allocations has no generation, project or user.
-    """
-
-    by_provider: dict[str, dict[str, int]]
-    generation: int | None = None
-    project_id: str | None = None
-    user_id: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
     """One way to satisfy a request, in the form in which it is claimed.
 
@@ -172,29 +159,12 @@ def parse_held(part: Part[T], document: Json) -> Held[T]:
 
 
 @parser
-def parse_trait_names(document: Json) -> frozenset[str]:
-    """Return a list of traits."""
-    return frozenset(document["traits"])
-
-
-@parser
 def parse_resources(document: Json) -> dict[str, dict[str, int]]:
     """Return allocations, keyed by consumer or by provider."""
     return {
         holder: dict(each["resources"])
         for holder, each in document["allocations"].items()
     }
-
-
-@parser
-def parse_allocations(document: Json) -> Allocations:
-    """Return the allocations of a consumer."""
-    return Allocations(
-        parse_resources(document),
-        document.get("consumer_generation"),
-        document.get("project_id"),
-        document.get("user_id"),
-    )
 
 
 @parser

@@ -16,7 +16,6 @@ from placement_foundation.observing import progress
 
 OWNER = "fleet"
 PARSE_DONE = record.parser_with(trees=list)
-PARSE_DECLARED = record.parser_with(declared=list)
 # The number of trees in a request, for trees that need no others.
 PORTION = 500
 # The most trees that --prune removes, or half of those of the owner.
@@ -78,10 +77,9 @@ class Applier:
         if self.asked.prune_all or count <= MOST_PRUNED:
             return
         owner = self.asked.owner or OWNER
-        document = self.placement.get(
-            "/ledger/v1/declared", version="latest", query={"owner": owner}
-        )
-        roots = {each["root"] for each in PARSE_DECLARED(document)["declared"]}
+        query = {"owner": owner}
+        document = self.placement.get_ledger("declared", query, declared=list)
+        roots = {each["root"] for each in document["declared"]}
         number = len(roots - {None})
         if 2 * count > number:
             raise Unusable(

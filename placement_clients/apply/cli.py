@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from placement_clients import record
 from placement_clients.apply import declaration, drawing, export, yaml12
 from placement_clients.apply.applying import OWNER, Applier
 from placement_clients.apply.declaration import Declaration
@@ -28,7 +27,6 @@ from placement_clients.output import (
 PROGRAM = "placement-apply"
 NEEDED = "this Placement has no /ledger/v1, which placement-apply needs"
 NOTHING, ERROR, SOMETHING = range(3)
-PARSE_DRIFT = record.parser_with(declared=list)
 
 USAGE = """\
 placement-apply FILE... [--owner NAME] [--force] [--prune|--prune-all] [--yes]
@@ -172,12 +170,8 @@ def show_drift(
     placement: Client, declared: Declaration, asked: argparse.Namespace
 ) -> int:
     """Print where Placement differs from the declarations."""
-    query = {"drift": "true"}
-    if asked.owner:
-        query["owner"] = asked.owner
-    document = PARSE_DRIFT(
-        placement.get("/ledger/v1/declared", version="latest", query=query)
-    )
+    query = {"drift": "true", **({"owner": asked.owner} if asked.owner else {})}
+    document = placement.get_ledger("declared", query, declared=list)
     if asked.json:
         show_json(document)
     else:

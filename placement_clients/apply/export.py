@@ -10,7 +10,6 @@ from collections.abc import (
 )
 from typing import Any
 
-from placement_clients import record
 from placement_clients.apply.drawing import DEFAULTS
 from placement_clients.client import Client
 from placement_clients.output import Unusable
@@ -18,9 +17,6 @@ from placement_clients.record import Json
 
 CUSTOM = "CUSTOM_"
 FIELDS = ("total", *DEFAULTS)
-PARSE_FLEET = record.parser_with(providers=list)
-PARSE_DECLARED = record.parser_with(declared=list)
-PARSE_NAMES = record.parser_with(aggregates=dict, projects=dict)
 
 # Whether to write the inventory of a class, or a trait, of a provider.
 Wanted = Callable[[str, str], bool]
@@ -33,9 +29,7 @@ def export(placement: Client, hosts: Collection[str], *, everything: bool) -> Js
         which agents report
     :raises Unusable: there is no such host
     """
-    fleet = PARSE_FLEET(placement.get("/ledger/v1/fleet", version="latest"))[
-        "providers"
-    ]
+    fleet = placement.get_ledger("fleet", providers=list)["providers"]
     declared = _declared(placement)
 
     def wanted(uuid: str, name: str) -> bool:
@@ -56,7 +50,7 @@ def _names(
     placement: Client, trees: Sequence[Json], *, everywhere: bool
 ) -> dict[str, Json]:
     """Return the names of aggregates of some trees, or all names, as maps."""
-    names_by_kind = PARSE_NAMES(placement.get("/ledger/v1/names", version="latest"))
+    names_by_kind = placement.get_ledger("names", aggregates=dict, projects=dict)
     used = set(_aggregates(trees))
     maps: dict[str, Json] = {"aggregates": {}, "projects": {}}
     for kind, given in maps.items():
@@ -75,7 +69,7 @@ def _aggregates(trees: Iterable[Json]) -> Iterator[str]:
 
 def _declared(placement: Client) -> set[tuple[str, str]]:
     """Return the names that some owner declared, each with its provider."""
-    document = PARSE_DECLARED(placement.get("/ledger/v1/declared", version="latest"))
+    document = placement.get_ledger("declared", declared=list)
     return {
         (each["uuid"], name)
         for each in document["declared"]

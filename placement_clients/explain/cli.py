@@ -6,9 +6,7 @@ import sys
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NoReturn
 
-from placement_clients import record
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, NotFound
 from placement_clients.explain import drawing, history
@@ -20,19 +18,8 @@ from placement_foundation.serving.terminal import visible
 
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY = range(3)
-VERSION = "latest"
 # Parameters of the fleet that change its document.
 DOCUMENT_ONLY = ("fields", "repeats")
-# The documents of the ledger API that the commands read.
-PARSERS: Mapping[str, Callable[[Json], Json]] = {
-    "explanation": record.parser_with(
-        summary=str, serves=int, hosts=int, complete=bool, constraints=list
-    ),
-    "capacity": record.parser_with(total=int, exact=bool, hosts=list),
-    "fleet": record.parser_with(providers=list),
-    "history": record.parser_with(history=list),
-}
-
 USAGE = """\
 placement-explain QUERY [--host NAME] [--holders] [options]
        placement-explain capacity QUERY [options]
@@ -64,19 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parser = _parser()
-    asked = parser.parse_args(arguments)
-    command, query = _divide(asked.what, parser.error)
-    _check_options(command, query, asked, parser.error)
+    command, query, asked = _parse(arguments)
     try:
         return COMMANDS[command](placement_of(asked), query, asked)
-    except (BadRequest, UnknownHost) as exc:
+    except BadRequest as exc:
         complain(PROGRAM, [str(exc)])
         return BAD_QUERY
-
-
-class UnknownHost(Exception):
-    """A host in the query does not exist."""
 
 
 def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
@@ -85,12 +65,22 @@ def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
     if asked.holders:
         own.append("holders=true")
     try:
-        document = _get(placement, "explanation", "&".join([query, *own]))
+        document = _get(
+            placement,
+            "explanation",
+            "&".join([query, *own]),
+            summary=str,
+            serves=int,
+            hosts=int,
+            complete=bool,
+            constraints=list,
+        )
     except NotFound as exc:
         if asked.host and "No resource provider" in exc.detail:
-            raise UnknownHost(exc.reason) from exc
+            complain(PROGRAM, [exc.reason])
+            return BAD_QUERY
         raise
-    if asked.json:
+    if asked.format == "json":
         show_json(document)
     else:
         drawing.draw_explanation(console_of(sys.stdout), document)
@@ -99,8 +89,8 @@ def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
     """Print how many times a request could be claimed."""
-    document = _get(placement, "capacity", query)
-    if asked.json:
+    document = _get(placement, "capacity", query, total=int, exact=bool, hosts=list)
+    if asked.format == "json":
         show_json(document)
     else:
         drawing.draw_capacity(console_of(sys.stdout), document)
@@ -109,11 +99,10 @@ def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
 
 def show_fleet(placement: Client, query: str, asked: argparse.Namespace) -> int:
     """Print the fleet."""
-    document = _get(placement, "fleet", query)
-    kind = _format_of(asked)
-    if kind == "json":
+    document = _get(placement, "fleet", query, providers=list)
+    if asked.format == "json":
         print(json.dumps(document))
-    elif kind == "csv":
+    elif asked.format == "csv":
         print(drawing.fleet_as_csv(document), end="")
     else:
         drawing.draw_fleet(console_of(sys.stdout), document)
@@ -124,11 +113,11 @@ def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int
     """Print the history of a provider or a consumer."""
     for filters in history.filters_of(placement, what):
         query = f"{filters}&limit={history.LIMIT}"
-        document = _get(placement, "history", query)
+        document = _get(placement, "history", query, history=list)
         is_known = history.has_changes(document["history"])
         if is_known:
             break
-    if asked.json:
+    if asked.format == "json":
         show_json(document)
     else:
         for line in history.lines_of(document["history"]):
@@ -146,44 +135,38 @@ COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {
 }
 
 
-def _get(placement: Client, name: str, query: str) -> Json:
+def _get(placement: Client, name: str, query: str, **members: type) -> Json:
     with progress.shown() as report:
         report.begin("waiting for Placement")
-        document = placement.get(f"/ledger/v1/{name}", version=VERSION, query=query)
-    return PARSERS[name](document)
+        return placement.get_ledger(name, query, **members)
 
 
-def _divide(what: Sequence[str], refuse: Callable[[str], NoReturn]) -> tuple[str, str]:
-    """Return the command, which need not be given, and its query."""
-    command, *queries = what if what[0] in COMMANDS else ("explain", *what)
+def _parse(arguments: Sequence[str] | None) -> tuple[str, str, argparse.Namespace]:
+    """Return the command, which need not be given, its query, and the options.
+
+    No option may be without effect.
+    """
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    command, *queries = (
+        asked.what if asked.what[0] in COMMANDS else ("explain", *asked.what)
+    )
+    query = "".join(queries[:1])
     if len(queries) > 1:
-        refuse(f"only one query is possible: {' '.join(queries[1:])}")
+        parser.error(f"only one query is possible: {' '.join(queries[1:])}")
     # An empty one, as of a shell's unset variable, would mean any provider.
-    if not any(queries) and command != "fleet":
-        refuse("a query is needed")
-    return command, "".join(queries)
-
-
-def _check_options(
-    command: str,
-    query: str,
-    asked: argparse.Namespace,
-    refuse: Callable[[str], NoReturn],
-) -> None:
-    """Check that no option would be without effect."""
+    if not query and command != "fleet":
+        parser.error("a query is needed")
     if command != "explain" and (asked.host or asked.holders):
-        refuse(f"--host and --holders explain a request: {command} has neither")
+        parser.error(f"--host and --holders explain a request: {command} has neither")
     if command != "fleet":
-        if asked.format:
-            refuse("--format is for the fleet; --json prints the document")
-    elif _format_of(asked) != "json":
+        if asked.format in ("table", "csv"):
+            parser.error("--format is for the fleet; --json prints the document")
+    elif asked.format != "json":
         for name, _ in urllib.parse.parse_qsl(query, keep_blank_values=True):
             if name in DOCUMENT_ONLY:
-                refuse(f"{name}= needs --json: a table has all of its columns")
-
-
-def _format_of(asked: argparse.Namespace) -> str:
-    return "json" if asked.json else asked.format or "table"
+                parser.error(f"{name}= needs --json: a table has all of its columns")
+    return command, query, asked
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -201,7 +184,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="name the consumers that hold most of what the nearest hosts lack",
     )
-    parser.add_argument("--json", action="store_true", help="print the document")
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="print the document",
+    )
     parser.add_argument(
         "--format",
         choices=["table", "json", "csv"],

@@ -62,9 +62,9 @@ def _funnel(console: Console, document: Json) -> Table:
     return table
 
 
-def _bar(after: int, before: int, hosts: int) -> Text:
-    """Draw the hosts that are left, and those that a constraint excludes."""
-    left, had = (_length(count, hosts) for count in (after, before))
+def _bar(after: int, before: int, whole: int) -> Text:
+    """Draw how much of a whole is left, and how much is excluded."""
+    left, had = (_length(count, whole) for count in (after, before))
     bar = text_of(FULL * left, style="green" if after else "")
     bar.append(FULL * (had - left), style="red")
     bar.append(EMPTY * (BAR_WIDTH - had), style="dim")
@@ -162,19 +162,12 @@ def draw_capacity(console: Console, document: Json) -> None:
     table.add_column("TIMES", justify="right")
     most = max(each["count"] for each in document["hosts"]) if document["hosts"] else 0
     for each in document["hosts"]:
-        bar = [_share(each["count"], most)] if console.is_terminal else []
+        bar = [_bar(each["count"], each["count"], most)] if console.is_terminal else []
         table.add_row(
             text_of(each["name"] or each["uuid"]), *bar, text_of(str(each["count"]))
         )
     console.print()
     print_table(console, table)
-
-
-def _share(count: int, whole: int) -> Text:
-    length = min(_length(count, whole), BAR_WIDTH)
-    bar = text_of(FULL * length, style="green")
-    bar.append(EMPTY * (BAR_WIDTH - length), style="dim")
-    return bar
 
 
 def draw_fleet(console: Console, document: Json) -> None:
@@ -187,7 +180,7 @@ def draw_fleet(console: Console, document: Json) -> None:
     for name in ("USED", "CAPACITY"):
         table.add_column(name, justify="right", no_wrap=True)
     for cells, used, capacity in _inventories(document):
-        bar = [] if capacity is None else [_share(used, max(capacity, used))]
+        bar = [] if capacity is None else [_bar(used, used, max(capacity, used))]
         table.add_row(
             *cells,
             *(bar or [text_of("")] if console.is_terminal else []),

@@ -81,7 +81,7 @@ def boot(
         attempted
     """
     candidates = find(placement, request)
-    if held := placement.get_allocations(server.uuid).by_provider:
+    if held := placement.get_allocations(server.uuid):
         raise taken(server.uuid, held)
     tried = 0
     for candidate in weigh(candidates):

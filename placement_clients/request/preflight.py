@@ -53,7 +53,7 @@ def foresee(flavor: Flavor, old: Image, new: Image) -> Verdict | None:
 
 def check_held(placement: Client, server: str, new: Image) -> Verdict:
     """Check whether the providers of a server have the traits required by an image."""
-    held = placement.get_allocations(server).by_provider
+    held = placement.get_allocations(server)
     if not held:
         return Verdict(False, "the server holds nothing")
     traits = {provider: _traits(placement, provider) for provider in sorted(held)}

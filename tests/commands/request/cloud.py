@@ -28,6 +28,11 @@ class Cloud:
         by_uuid = {uuid: name for name, uuid in self.uuids.items()}
         return sorted(by_uuid[uuid] for uuid in uuids)
 
+    def owner_of(self, server: str) -> Any:
+        """Return the project of what a server holds."""
+        path = f"/allocations/{server}"
+        return self.placement.get(path, version="1.28").get("project_id")
+
 
 def build(placement: Client) -> Cloud:
     """Make the cloud of the contract: three hosts, and one with two network cards."""

@@ -105,7 +105,7 @@ def test_row_7_two_cards(small_cloud: Cloud) -> None:
 @pytest.fixture
 def server_on_a_full_host(small_cloud: Cloud) -> str:
     server = booted(small_cloud, f"{AVX2} {NO_GPU}", TRUSTED)
-    held = small_cloud.placement.get_allocations(server).by_provider
+    held = small_cloud.placement.get_allocations(server)
     assert small_cloud.names(held) == ["cn1"]
     small_cloud.placement.change(
         small_cloud.uuids["cn1"],

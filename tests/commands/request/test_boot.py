@@ -186,7 +186,7 @@ def test_of_two_clients_that_boot_one_server_one_fails(
     ended = at_once([attempt, attempt])
     (told,) = [each for each in ended if "another client has booted it" in each]
     (host,) = set(ended) - {told}
-    held = small_cloud.placement.get_allocations(server.uuid).by_provider
+    held = small_cloud.placement.get_allocations(server.uuid)
     assert held == {host: {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}}
 
 

@@ -55,10 +55,9 @@ def test_all_are_placed_and_told_as_they_are_stored(
     for each in placed:
         held = small_cloud.placement.get_allocations(each.server)
         assert {
-            provider: {"resources": resources}
-            for provider, resources in held.by_provider.items()
+            provider: {"resources": resources} for provider, resources in held.items()
         } == each.allocations
-        assert held.project_id == "blue"
+        assert small_cloud.owner_of(each.server) == "blue"
         assert not each.existed
         assert list(each.mappings) == [""]
 
@@ -88,8 +87,8 @@ def test_a_server_of_another_project_is_taken(small_cloud: Cloud) -> None:
     stolen = Server(other.uuid, "red", "ann", "INSTANCE")
     with pytest.raises(ServerTaken, match=other.uuid):
         place(small_cloud, [Server(mine.uuid, "red", "ann", "INSTANCE"), stolen])
-    assert not small_cloud.placement.get_allocations(mine.uuid).by_provider
-    assert small_cloud.placement.get_allocations(other.uuid).project_id == "blue"
+    assert not small_cloud.placement.get_allocations(mine.uuid)
+    assert small_cloud.owner_of(other.uuid) == "blue"
 
 
 def test_claims_may_end_by_themselves(small_cloud: Cloud) -> None:
@@ -115,9 +114,9 @@ def test_any_placement_takes_one_server_and_nothing_more(
         old = Cloud(placement, small_cloud.uuids)
         with pytest.raises(BadInput, match="it takes one server at a time"):
             place(old, some, **wish)
-        assert not placement.get_allocations(some[0].uuid).by_provider
+        assert not placement.get_allocations(some[0].uuid)
         [placed] = place(old, some[:1])
-        assert placement.get_allocations(some[0].uuid).by_provider
+        assert placement.get_allocations(some[0].uuid)
         assert placed.mappings
 
 
