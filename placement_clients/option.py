@@ -54,21 +54,18 @@ def way() -> argparse.ArgumentParser:
     )
     group.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         metavar="SECONDS",
         help=f"how many seconds to wait for an answer ({access.ANSWER_SECONDS:g})",
     )
     return parser
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds
+def seconds(text: str) -> float:
+    """Return a number of seconds above 0."""
+    if not 0 < float(text) < float("inf"):
+        raise ValueError(text)
+    return float(text)
 
 
 def placement_of(asked: argparse.Namespace) -> Client:
@@ -95,5 +92,8 @@ def from_environment(asked: argparse.Namespace, url: str | None) -> Access:
 
     :param url: of the service, None if the environment has it
     """
-    seconds = asked.timeout or access.ANSWER_SECONDS
-    return access.from_environment(url=url, token=asked.token, answer_seconds=seconds)
+    return access.from_environment(
+        url=url,
+        token=asked.token,
+        answer_seconds=asked.timeout or access.ANSWER_SECONDS,
+    )

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -27,14 +28,25 @@ INTERRUPTED = 130
 
 
 class Unusable(Exception):
-    """The command cannot be carried out as it was given. The message says why."""
+    """The command cannot be carried out as it was given. Each problem says why."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 def run(
-    program: str, work: Callable[[], int], *, ends_with_reader: bool = False
+    program: str,
+    work: Callable[[], int],
+    *,
+    unusable: int = 1,
+    no_answer: int = NO_ANSWER,
+    ends_with_reader: bool = False,
 ) -> int:
     """Run a command and return its exit status, whatever ends it early.
 
+    :param unusable: the exit status if an argument or a file cannot be used
+    :param no_answer: that if Placement refuses this, or could not be reached
     :param ends_with_reader: whether the command is done, without an error, when the
         reader of standard output has left
     """
@@ -48,10 +60,17 @@ def run(
             status = work()
     except (PlacementError, Misconfigured) as exc:
         complain(program, [describe(exc)])
-        return NO_ANSWER
+        return no_answer
     except pipe.Unwritable as exc:
         complain(program, [str(exc)])
-        return NO_ANSWER
+        return no_answer
+    except Unusable as exc:
+        complain(program, exc.problems)
+        return unusable
+    except OSError as exc:
+        reason = f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc)
+        complain(program, [reason])
+        return unusable
     except KeyboardInterrupt:
         return INTERRUPTED
     return status
@@ -66,6 +85,19 @@ def describe(exc: PlacementError | Misconfigured) -> str:
         # The error names the obstacle itself, such as a missing table.
         return f"Placement cannot do this: {exc}"
     return f"Placement could not be reached: {exc}"
+
+
+def read_text(path: str | Path) -> str:
+    """Return the content of a file, or of standard input if it is ``-``.
+
+    :raises Unusable: it is not UTF-8
+    """
+    raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = raw[: exc.start].count(b"\n") + 1
+        raise Unusable(f"{path}:{line}: this is not UTF-8") from exc
 
 
 def text_of(text: str, style: str = "") -> Text:

@@ -2,24 +2,21 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from placement_clients.apply import declaration, drawing, export, yaml12
 from placement_clients.apply.applying import OWNER, Applier
 from placement_clients.apply.declaration import Declaration
-from placement_clients.apply.fault import Fault
 from placement_clients.client import Client
-from placement_clients.console_script import NO_ANSWER
 from placement_clients.errors import NotFound
 from placement_clients.option import parser_of, placement_of
 from placement_clients.output import (
     Unusable,
     agrees,
     check_can_ask,
-    complain,
     console_of,
+    read_text,
     run,
     show_json,
 )
@@ -57,11 +54,11 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     try:
-        status = run(PROGRAM, partial(_run, arguments))
+        work = partial(_run, arguments)
+        return run(PROGRAM, work, unusable=ERROR, no_answer=ERROR)
     except SystemExit as exc:
         # argparse exits with 2, which means here that something differs.
         raise SystemExit(ERROR if exc.code else NOTHING) from None
-    return ERROR if status == NO_ANSWER else status
 
 
 def _parse(
@@ -85,31 +82,11 @@ def _parse(
 
 def _run(arguments: Sequence[str] | None) -> int:
     command, files, asked = _parse(arguments)
+    declared = declaration.load((name, read_text(name)) for name in files)
     try:
-        declared = declaration.load(_texts(files))
         return COMMANDS[command](placement_of(asked), declared, asked)
-    except NotFound:
-        complain(PROGRAM, [NEEDED])
-        return ERROR
-    except (Fault, Unusable) as exc:
-        complain(PROGRAM, [str(exc)])
-        return ERROR
-
-
-def _texts(files: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the content of each file.
-
-    :raises Unusable: one of them cannot be read
-    """
-    for name in files:
-        try:
-            raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-            yield name, raw.decode("utf-8")
-        except OSError as exc:
-            raise Unusable(f"{name}: {exc.strerror}") from exc
-        except UnicodeDecodeError as exc:
-            line = raw[: exc.start].count(b"\n") + 1
-            raise Unusable(f"{name}:{line}: this is not UTF-8") from exc
+    except NotFound as exc:
+        raise Unusable(NEEDED) from exc
 
 
 def plan(placement: Client, declared: Declaration, asked: argparse.Namespace) -> int:

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from placement_clients.output import Unusable
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
@@ -23,10 +25,8 @@ class Place:
         return f"{self.file}:{self.line}: {self.path}".removesuffix(": ")
 
 
-class Fault(Exception):
+class Fault(Unusable):
     """A file cannot be used. The message says where, and why."""
 
     def __init__(self, place: Place, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
-        self.place = place
-        self.reason = reason

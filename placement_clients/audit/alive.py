@@ -1,8 +1,8 @@
 """A file that lists living consumers: lines of JSON."""
 
 import datetime
+import io
 import json
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from placement_clients.audit.life import Expected, Living, NotAnswered, Source
-from placement_clients.output import Unusable
+from placement_clients.output import Unusable, read_text
 
 LINE = Draft202012Validator(
     {
@@ -45,31 +45,24 @@ class AliveFile(Source):
     def living(self) -> Iterator[Living]:
         """Yield the consumers that the file lists.
 
-        :raises Unusable: it cannot be read, or a line is not understood
+        :raises Unusable: a line is not understood
         """
-        try:
-            with self._path.open(encoding="utf-8") as file:
-                written = os.fstat(file.fileno()).st_mtime
-                self.moment = datetime.datetime.fromtimestamp(written, datetime.UTC)
-                for number, line in enumerate(file, 1):
-                    if line.strip():
-                        yield _parse(f"{self._path}:{number}", line)
-        except OSError as exc:
-            raise Unusable(f"{self._path}: {exc.strerror}") from exc
-        except UnicodeDecodeError as exc:
-            raise Unusable(f"{self._path}: this is not UTF-8") from exc
+        self.moment = self._written()
+        for number, line in enumerate(io.StringIO(read_text(self._path)), 1):
+            if line.strip():
+                yield _parse(f"{self._path}:{number}", line)
 
     def find(self, consumer: str) -> None:
         """Check that the file has not changed since it was read.
 
         :raises NotAnswered: it has been written meanwhile
         """
-        try:
-            written = self._path.stat().st_mtime
-        except OSError as exc:
-            raise NotAnswered(f"{self._path}: {exc.strerror}") from exc
-        if datetime.datetime.fromtimestamp(written, datetime.UTC) != self.moment:
+        if self._written() != self.moment:
             raise NotAnswered(f"{self._path} has been written meanwhile")
+
+    def _written(self) -> datetime.datetime:
+        seconds = self._path.stat().st_mtime
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
 
 def _parse(place: str, line: str) -> Living:

@@ -11,11 +11,10 @@ from placement_clients.audit import drawing, recording, release, undo
 from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.audit import Audit, Counts
 from placement_clients.audit.judging import ORPHAN, Finding
-from placement_clients.audit.life import NotAnswered, Source
+from placement_clients.audit.life import Source
 from placement_clients.audit.release import LEFT, Releaser
 from placement_clients.audit.reserved import Reservations
 from placement_clients.client import Client
-from placement_clients.console_script import NO_ANSWER
 from placement_clients.option import from_environment, parser_of, placement_of
 from placement_clients.output import Unusable, agrees, check_can_ask, complain, run
 from placement_foundation.observing import progress
@@ -51,8 +50,8 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
-    status = run(PROGRAM, partial(_run, arguments))
-    return ERROR if status == NO_ANSWER else status
+    work = partial(_run, arguments)
+    return run(PROGRAM, work, unusable=ERROR, no_answer=ERROR)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -68,13 +67,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _run(arguments: Sequence[str] | None) -> int:
     asked = _parse(arguments)
-    try:
-        if asked.undo:
-            return restore(placement_of(asked), asked.undo)
-        return audit(placement_of(asked), list(_sources(asked)), asked)
-    except (NotAnswered, Unusable) as exc:
-        complain(PROGRAM, [str(exc)])
-        return ERROR
+    if asked.undo:
+        return restore(placement_of(asked), asked.undo)
+    return audit(placement_of(asked), list(_sources(asked)), asked)
 
 
 def audit(
@@ -191,26 +186,19 @@ def _others(asked: argparse.Namespace) -> Iterator[Source]:
         yield AliveFile(path)
 
 
-def _name(text: str) -> str:
+def name(text: str) -> str:
     """Return the name of an audit, as the ledger API takes it."""
     if not re.fullmatch("[a-z0-9][a-z0-9._-]{0,63}", text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a name of small letters, digits, '.', '_' and '-'"
-        )
+        raise ValueError(text)
     return text
 
 
-def _duration(text: str) -> tuple[str, datetime.timedelta]:
+def duration(text: str) -> tuple[str, datetime.timedelta]:
     """Return a duration such as ``90s``, ``1h`` or ``2d``, and how it was written."""
-    found = re.fullmatch(r"([0-9]{1,6})([smhdw])|0", text)
+    found = re.fullmatch(r"([0-9]{1,6})([smhdw])", "0s" if text == "0" else text)
     if not found:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a duration such as 30m, 1h or 2d"
-        )
-    number, unit = found.groups()
-    if number is None:
-        return text, datetime.timedelta()
-    return text, datetime.timedelta(**{UNITS[unit]: int(number)})
+        raise ValueError(text)
+    return text, datetime.timedelta(**{UNITS[found[2]]: int(found[1])})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -275,7 +263,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         "--record",
         nargs="?",
         const="audit",
-        type=_name,
+        type=name,
         metavar="NAME",
         help="let Placement keep what is found, which the console shows, by the name "
         "of this audit (%(const)s)",
@@ -290,7 +278,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--older-than",
-        type=_duration,
+        type=duration,
         default="1h",
         metavar="TIME",
         help="release only claims that are older, such as 30m, 1h or 2d (%(default)s); "

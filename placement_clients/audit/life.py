@@ -4,11 +4,13 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping
 
+from placement_clients.output import Unusable
+
 # The type that Placement reports for consumers without one.
 UNKNOWN = "unknown"
 
 
-class NotAnswered(Exception):
+class NotAnswered(Unusable):
     """Living consumers could not be listed. The message says why."""
 
 

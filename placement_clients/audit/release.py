@@ -41,7 +41,7 @@ class Releaser:
         :param path: the file to which each claim is written before its release
         :param report: takes a consumer, and the result of its release
         :raises NotAnswered: a source does not answer any more
-        :raises Unusable: the file cannot be written
+        :raises OSError: the file cannot be written
         """
         with undo.created(path) as add:
             for finding in orphans:

@@ -6,12 +6,13 @@ happens. A last line without an end belongs to a claim that was not touched.
 
 import contextlib
 import datetime
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from placement_clients.output import Unusable
+from placement_clients.output import Unusable, read_text
 from placement_clients.record import Json
 
 HEADER = {"program": "placement-audit", "content": "undo", "format": 1}
@@ -24,20 +25,14 @@ def created(path: Path) -> Iterator[Callable[[str, Json], None]]:
 
     It takes the body of ``PUT /allocations/{consumer}``, without a generation.
 
-    :raises Unusable: the file exists, or cannot be written
+    :raises OSError: the file exists, or cannot be written
     """
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as exc:
-        raise Unusable(f"{path}: {exc.strerror}") from exc
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
     def write(document: Json) -> None:
-        try:
-            file.write(json.dumps(document) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError as exc:
-            raise Unusable(f"{path}: {exc.strerror}") from exc
+        file.write(json.dumps(document) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         write(HEADER)
@@ -55,18 +50,13 @@ def read(path: Path) -> Iterator[tuple[str, Json]]:
 
     :raises Unusable: it is no such file
     """
-    try:
-        with path.open(encoding="utf-8") as file:
-            if _parse(path, 1, file.readline()) != HEADER:
-                raise Unusable(f"{path}:1: this was not written by placement-audit")
-            for number, line in enumerate(file, 2):
-                if not line.endswith("\n"):
-                    return
-                yield _read_line(path, number, line)
-    except OSError as exc:
-        raise Unusable(f"{path}: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise Unusable(f"{path}: this is not UTF-8") from exc
+    lines = io.StringIO(read_text(path))
+    if _parse(path, 1, lines.readline()) != HEADER:
+        raise Unusable(f"{path}:1: this was not written by placement-audit")
+    for number, line in enumerate(lines, 2):
+        if not line.endswith("\n"):
+            return
+        yield _read_line(path, number, line)
 
 
 def _read_line(path: Path, number: int, line: str) -> tuple[str, Json]:

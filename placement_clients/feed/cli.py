@@ -14,7 +14,7 @@ from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, describe, run
+from placement_clients.output import Unusable, complain, describe, read_text, run
 
 PROGRAM = "placement-feed"
 DONE, GONE, BAD_CALL, REFUSED = range(4)
@@ -43,7 +43,8 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
-    return run(PROGRAM, partial(_run, arguments), ends_with_reader=True)
+    work = partial(_run, arguments)
+    return run(PROGRAM, work, unusable=BAD_CALL, ends_with_reader=True)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -67,14 +68,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except Refused as exc:
         complain(PROGRAM, [str(exc), "--skip-refused leaves such changes out"])
         return REFUSED
-    except BrokenPipeError:
-        raise
     except BadRequest as exc:
-        complain(PROGRAM, [describe(exc)])
-        return BAD_CALL
-    except (OSError, ValueError) as exc:
-        complain(PROGRAM, [str(exc)])
-        return BAD_CALL
+        raise Unusable(describe(exc)) from exc
     return DONE
 
 
@@ -85,7 +80,7 @@ def _target(asked: argparse.Namespace, placement: Client) -> Target:
         return Lines()
     key = None
     if asked.secret_file:
-        key = signature.parse_secret(asked.secret_file.read_text())
+        key = signature.parse_secret(read_text(asked.secret_file))
     return Webhook(asked.webhook, lambda: asked.source or placement.get_endpoint(), key)
 
 
@@ -93,9 +88,8 @@ def _filter(text: str) -> str:
     """Return a filter unchanged, if it is one."""
     for name, _ in urllib.parse.parse_qsl(text, keep_blank_values=True):
         if name in OURS:
-            raise argparse.ArgumentTypeError(
-                f"{name} is no filter: this program says itself where it goes on"
-            )
+            # This program says itself where it goes on.
+            raise argparse.ArgumentTypeError(f"{name} is no filter")
     return text
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement_clients.feed.target import Away
+from placement_clients.output import Unusable
 from placement_clients.record import Json
 
 EXTRA = "placement-server[notifications]"
@@ -30,7 +31,7 @@ class Notifications:
 
     :param config_file: has ``[oslo_messaging_notifications]``; None means the defaults
     :param url: of the message broker, instead of the one in the file
-    :raises ValueError: the library is missing, or the file or the URL cannot be used
+    :raises Unusable: the library is missing, or the file or the URL cannot be used
     """
 
     def __init__(self, config_file: str | None = None, url: str | None = None) -> None:
@@ -52,7 +53,7 @@ class Notifications:
             self._messaging.DriverLoadFailure,
             self._messaging.InvalidTransportURL,
         ) as exc:
-            raise ValueError(f"notifications cannot be sent: {exc}") from exc
+            raise Unusable(f"notifications cannot be sent: {exc}") from exc
         self._topics = config.oslo_messaging_notifications.topics
 
     def deliver(self, change: Json) -> None:
@@ -88,4 +89,4 @@ def _import() -> Any:
     try:
         return importlib.import_module("oslo_messaging")
     except ModuleNotFoundError as exc:
-        raise ValueError(f'--notify needs: pip install "{EXTRA}"') from exc
+        raise Unusable(f'--notify needs: pip install "{EXTRA}"') from exc

@@ -9,20 +9,22 @@ import binascii
 import hashlib
 import hmac
 
+from placement_clients.output import Unusable
+
 PREFIX = "whsec_"
 
 
 def parse_secret(text: str) -> bytes:
     """Return the key that a secret such as ``whsec_MfKQ9r8G...`` stands for.
 
-    :raises ValueError: it is not base64
+    :raises Unusable: it is not base64
     """
     try:
         key = base64.b64decode(text.strip().removeprefix(PREFIX), validate=True)
     except binascii.Error as exc:
-        raise ValueError("the secret is not base64, with or without whsec_") from exc
+        raise Unusable("the secret is not base64, with or without whsec_") from exc
     if not key:
-        raise ValueError("the secret is empty")
+        raise Unusable("the secret is empty")
     return key
 
 

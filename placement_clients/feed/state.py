@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from placement_clients.output import Unusable
+
 
 class State:
     """The cursor in a file, which is replaced as a whole; without a file, in memory."""
@@ -17,7 +19,7 @@ class State:
     def load(self) -> str | None:
         """Return the cursor; None if there is none yet.
 
-        :raises ValueError: the file has something else in it
+        :raises Unusable: the file has something else in it
         :raises OSError: it cannot be read
         """
         if self._path is None:
@@ -27,7 +29,7 @@ class State:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as exc:
-            raise ValueError(f"{self._path} is not a state of this program") from exc
+            raise Unusable(f"{self._path} is not a state of this program") from exc
 
     def save(self, cursor: str) -> None:
         """Store a cursor: everything up to it was delivered.

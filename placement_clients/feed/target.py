@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from placement_clients.feed import signature
+from placement_clients.output import Unusable
 from placement_clients.record import Json
 
 EVENT = "application/cloudevents+json"
@@ -129,7 +130,7 @@ class Webhook:
     :param source: returns where the changes come from; called for the first of them,
         when Placement has answered
     :param key: signs them, if there is one
-    :raises ValueError: nothing can be posted to the address
+    :raises Unusable: nothing can be posted to the address
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class Webhook:
 def _check(url: str) -> None:
     """Check that a change can be posted to an address.
 
-    :raises ValueError: it cannot; the address is not shown, as it may have a password
+    :raises Unusable: it cannot; the address is not shown, as it may have a password
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -199,7 +200,7 @@ def _check(url: str) -> None:
     except ValueError:
         is_whole = False
     if not (is_whole and ADDRESS.fullmatch(url)):
-        raise ValueError(
+        raise Unusable(
             "the address of the webhook needs http:// or https://, a valid host and "
             "port, no user or password, and other characters percent-encoded"
         )

@@ -53,7 +53,7 @@ def find(placement: Client, request: Request) -> Candidates:
         for another reason
     """
     if request.problems:
-        raise BadInput(request.problems)
+        raise BadInput(*request.problems)
     try:
         candidates = placement.list_candidates(request.query)
         if candidates.found:

@@ -1,17 +1,22 @@
 """``placement-request``: queries Placement for the needs of a flavor and an image."""
 
 import argparse
+import dataclasses
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from placement_clients.client import Client
 from placement_clients.errors import PlacementError, Unavailable
 from placement_clients.option import placement_of, way
-from placement_clients.output import complain, run, show_json, show_table
+from placement_clients.output import (
+    complain,
+    read_text,
+    run,
+    show_json,
+    show_table,
+)
 from placement_clients.record import Candidates, Json
 from placement_clients.request import (
     boot,
@@ -60,16 +65,13 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
-    return run(PROGRAM, partial(_run, arguments))
+    return run(PROGRAM, partial(_run, arguments), unusable=BAD_INPUT)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         status: int = asked.run(asked)
-    except BadInput as exc:
-        complain(PROGRAM, exc.problems)
-        return BAD_INPUT
     except ServerTaken as exc:
         complain(PROGRAM, [str(exc)])
         return NO_HOST
@@ -100,7 +102,7 @@ def show_query(asked: argparse.Namespace) -> int:
 
 def show_candidates(asked: argparse.Namespace) -> int:
     """Print the hosts that can take the server, and the candidates there."""
-    wanted = _sound_request(asked)
+    wanted = _request(asked)
     placement = placement_of(asked)
     try:
         found = boot.find(placement, wanted)
@@ -134,7 +136,7 @@ def show_candidates(asked: argparse.Namespace) -> int:
 
 def boot_servers(asked: argparse.Namespace) -> int:
     """Choose hosts for servers and claim what they need: for all of them, or none."""
-    wanted = _sound_request(asked)
+    wanted = _request(asked)
     wished = option.wishes_of(asked)
     servers = [
         boot.Server(uuid, asked.project, asked.user, asked.consumer_type)
@@ -157,11 +159,9 @@ def boot_servers(asked: argparse.Namespace) -> int:
         ) from exc
     documents = [
         {
-            "server": each.server,
-            "host": each.host,
-            "allocations": each.allocations,
-            "mappings": each.mappings,
-            **({"expires_at": each.expires_at} if each.expires_at else {}),
+            name: value
+            for name, value in dataclasses.asdict(each).items()
+            if name != "expires_at" or value
         }
         for each in placed
     ]
@@ -212,7 +212,7 @@ def check_rebuild(asked: argparse.Namespace) -> int:
     size = _flavor(asked)
     old, new = image.parse(_load(asked.old_image)), image.parse(_load(asked.image))
     verdict = preflight.foresee(size, old, new) or preflight.check_held(
-        placement_of(asked), asked.server, new
+        placement_of(asked), str(asked.server), new
     )
     if asked.json:
         show_json(
@@ -255,25 +255,17 @@ def _request(asked: argparse.Namespace) -> Request:
         limit=asked.limit,
     )
     if wanted.warnings and not asked.lenient:
-        raise BadInput(wanted.warnings)
+        raise BadInput(*wanted.warnings)
     beside = ", ".join(wanted.beside)
     notes = [f"not part of the query: {beside}"] if beside else []
     complain(f"{PROGRAM}: warning", [*wanted.warnings, *notes])
     return wanted
 
 
-def _sound_request(asked: argparse.Namespace) -> Request:
-    """Return the request, if it has no known problems."""
-    wanted = _request(asked)
-    if wanted.problems:
-        raise BadInput(wanted.problems)
-    return wanted
-
-
 def _flavor(asked: argparse.Namespace) -> Flavor:
     files = [asked.flavor, asked.image, getattr(asked, "old_image", None)]
     if files.count("-") > 1:
-        raise BadInput(["only one file can come from standard input"])
+        raise BadInput("only one file can come from standard input")
     return flavor.parse(_load(asked.flavor))
 
 
@@ -284,15 +276,12 @@ def _image(asked: argparse.Namespace) -> Image | None:
 def _load(name: str) -> Json:
     """Return the JSON document in a file, or on standard input.
 
-    :raises BadInput: it cannot be read, or is not JSON
+    :raises BadInput: it is not JSON
     """
     try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return json.loads(text)
-    except OSError as exc:
-        raise BadInput([f"{name}: {exc.strerror}"]) from exc
+        return json.loads(read_text(name))
     except (ValueError, RecursionError) as exc:
-        raise BadInput([f"{name} is not JSON: {exc}"]) from exc
+        raise BadInput(f"{name} is not JSON: {exc}") from exc
 
 
 def _names(placement: Client, hosts: set[str]) -> dict[str, str]:
@@ -373,10 +362,6 @@ def _no_valid_host(
 # The arguments
 
 
-# The subparsers, to which commands are added.
-Commands: TypeAlias = Any
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
@@ -386,13 +371,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    wanted, rules, place = option.wanted(), option.rules(), way()
-
-    _add_query(commands, [wanted, rules])
-    _add_candidates(commands, [wanted, rules, place])
-    _add_boot(commands, [wanted, rules, place])
-    _add_rebuild(commands, [place])
-    _add_patch(commands)
+    _add_requests(commands)
+    _add_checks(commands)
     for command in commands.choices.values():
         command.add_argument(
             "--json", action="store_true", help="print JSON, for programs"
@@ -400,84 +380,48 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_query(commands: Commands, parents: Sequence[argparse.ArgumentParser]) -> None:
-    query = commands.add_parser(
+def _add_requests(commands: Any) -> None:
+    needs, place = [option.wanted(), option.rules()], way()
+    commands.add_parser(
         "query",
-        parents=parents,
+        parents=needs,
         help="print the query string that would be sent to Placement",
         description="Print the query string that would be sent to Placement, without "
         "sending it. A query that Placement would refuse is printed too, with the "
         "reason.",
-    )
-    query.set_defaults(run=show_query)
-
-
-def _add_candidates(
-    commands: Commands, parents: Sequence[argparse.ArgumentParser]
-) -> None:
-    candidates = commands.add_parser(
+    ).set_defaults(run=show_query)
+    commands.add_parser(
         "candidates",
-        parents=parents,
+        parents=[*needs, place],
         help="print the hosts that can take the server",
         description="Print the hosts that can take the server: what it would take from "
         "which providers, and which request groups these serve. Nothing is claimed.",
-    )
-    candidates.set_defaults(run=show_candidates)
-
-
-def _add_boot(commands: Commands, parents: Sequence[argparse.ArgumentParser]) -> None:
-    booting = commands.add_parser(
+    ).set_defaults(run=show_candidates)
+    commands.add_parser(
         "boot",
-        parents=parents,
+        parents=[*needs, place, option.servers(), option.wishes()],
         help="choose hosts for servers, and claim what they need there",
         description="Choose a host for a server, or for each of several, and claim "
         "what they need there: for all of them, or for none. A server that holds "
         "something already is not booted; of several servers, those that are there "
         "already keep what they have, so the same command may be run again.",
-    )
-    option.add_servers(booting)
-    booting.add_argument("--project", required=True, help="project of the server")
-    booting.add_argument("--user", required=True, help="user of the server")
-    booting.add_argument(
-        "--consumer-type",
-        metavar="TYPE",
-        help="consumer type to record in Placement, such as INSTANCE; needs a "
-        "Placement with microversion 1.38",
-    )
-    option.add_wish(booting)
-    booting.set_defaults(run=boot_servers)
+    ).set_defaults(run=boot_servers)
 
 
-def _add_rebuild(
-    commands: Commands, parents: Sequence[argparse.ArgumentParser]
-) -> None:
-    rebuild = commands.add_parser(
+def _add_checks(commands: Any) -> None:
+    commands.add_parser(
         "rebuild-check",
-        parents=parents,
+        parents=[option.rebuild(), way()],
         help="check whether a server may be rebuilt from another image where it is",
         description="Check whether a server may be rebuilt from another image where "
         "it is: whether what it holds has the traits that the new image requires. A "
         "full host is no obstacle.",
-    )
-    option.add_server(rebuild)
-    option.add_flavor(rebuild)
-    rebuild.add_argument(
-        "--old-image", required=True, metavar="FILE", help="image that the server runs"
-    )
-    rebuild.add_argument(
-        "--image", required=True, metavar="FILE", help="image to rebuild from"
-    )
-    rebuild.set_defaults(run=check_rebuild)
-
-
-def _add_patch(commands: Commands) -> None:
-    patch = commands.add_parser(
+    ).set_defaults(run=check_rebuild)
+    commands.add_parser(
         "node-patch",
+        parents=[option.inputs()],
         help="print the patch that gives a bare metal node its instance's traits",
         description="Print the JSON patch for PATCH /v1/nodes/NODE of the bare metal "
         "service: the traits that flavor and image require. It is empty if there are "
         "none.",
-    )
-    option.add_flavor(patch)
-    option.add_image(patch)
-    patch.set_defaults(run=show_node_patch)
+    ).set_defaults(run=show_node_patch)

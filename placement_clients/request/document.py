@@ -19,7 +19,7 @@ def parse_members(document: Json, what: str) -> Mapping[str, Json]:
     :raises BadInput: the document is not an object
     """
     if not isinstance(document, dict):
-        raise BadInput([f"{what} is not a JSON object"])
+        raise BadInput(f"{what} is not a JSON object")
     return document
 
 
@@ -33,7 +33,7 @@ def parse_properties(value: Json, where: str) -> dict[str, str]:
     if isinstance(value, str):
         return _parse_text(value, where)
     if not isinstance(value, dict):
-        raise BadInput([f"{where} is neither a map nor a string like k1='v1', k2='v2'"])
+        raise BadInput(f"{where} is neither a map nor a string like k1='v1', k2='v2'")
     return {
         key: each if isinstance(each, str) else json.dumps(each)
         for key, each in value.items()
@@ -47,7 +47,7 @@ def _parse_text(text: str, where: str) -> dict[str, str]:
         pair = PAIR.match(text, position)
         if pair is None:
             raise BadInput(
-                [f"{where} is not a string like k1='v1', k2='v2': {text[position:]!r}"]
+                f"{where} is not a string like k1='v1', k2='v2': {text[position:]!r}"
             )
         properties[pair[1]] = pair[2]
         position = pair.end()

@@ -1,16 +1,11 @@
 """Why a server cannot be booted."""
 
-from collections.abc import Sequence
-
+from placement_clients.output import Unusable
 from placement_clients.request.explanation import Explanation
 
 
-class BadInput(Exception):
+class BadInput(Unusable):
     """A flavor, an image or another input is wrong. Each problem says where."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = tuple(problems)
 
 
 class NoValidHost(Exception):

@@ -55,7 +55,7 @@ def parse(document: Json) -> Flavor:
         else:
             amounts[field] = amount
     if problems:
-        raise BadInput(problems)
+        raise BadInput(*problems)
     name, properties = _first(members, EXTRA_SPECS)
     extra_specs = parse_properties(properties, f"flavor {name}")
     return Flavor(**amounts, extra_specs=extra_specs)

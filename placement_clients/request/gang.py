@@ -49,12 +49,12 @@ def place(
         ``may_have_succeeded``
     """
     if request.problems:
-        raise BadInput(request.problems)
+        raise BadInput(*request.problems)
     try:
         placed = _in_one(placement, servers, request, wishes)
     except NotFound as exc:
         if len(servers) > 1 or wishes:
-            raise BadInput([ONLY_THERE]) from exc
+            raise BadInput(ONLY_THERE) from exc
         return [boot.boot(placement, servers[0], request)]
     if len(servers) == 1 and placed[0].existed:
         raise boot.taken(placed[0].server, placed[0].allocations)

@@ -9,16 +9,33 @@ from placement_clients.request import request, rule
 from placement_clients.request.errors import BadInput
 from placement_clients.request.request import Rule
 
-QUALITIES = ("trait", "aggregate", "host", "free")
-# The largest weight of a preference.
-HEAVIEST = 1000
+
+def inputs() -> argparse.ArgumentParser:
+    """Return the options that name the flavor and the image."""
+    parser = argparse.ArgumentParser(add_help=False)
+    _add_flavor(parser)
+    parser.add_argument(
+        "--image",
+        metavar="FILE",
+        help="image: the output of `openstack image show -f json`, or a map of its "
+        "properties; - is standard input",
+    )
+    return parser
+
+
+def _add_flavor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--flavor",
+        required=True,
+        metavar="FILE",
+        help="flavor: the output of `openstack flavor show -f json`; - is standard "
+        "input",
+    )
 
 
 def wanted() -> argparse.ArgumentParser:
     """Return the options that describe the server."""
-    parser = argparse.ArgumentParser(add_help=False)
-    add_flavor(parser)
-    add_image(parser)
+    parser = argparse.ArgumentParser(add_help=False, parents=[inputs()])
     parser.add_argument(
         "--volume-backed",
         action="store_true",
@@ -33,7 +50,7 @@ def wanted() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--limit",
-        type=_limit,
+        type=limit,
         default=request.LIMIT,
         metavar="N",
         help="the most candidates to request, or none (%(default)s)",
@@ -53,26 +70,24 @@ def rules() -> argparse.ArgumentParser:
     group.add_argument(
         "--isolated-aggregate",
         action="append",
-        type=_isolated,
+        type=isolation,
+        default=[],
         metavar="UUID=TRAIT[,TRAIT...]",
         help="an aggregate only for requests that require all these traits; may be "
         "repeated",
     )
     group.add_argument(
         "--tenant-aggregates",
-        type=_uuids,
         metavar="UUID[,UUID...]",
         help="aggregates of the tenant: the host must be in one of them",
     )
     group.add_argument(
         "--zone-aggregates",
-        type=_uuids,
         metavar="UUID[,UUID...]",
         help="aggregates of the availability zone: the host must be in one of them",
     )
     group.add_argument(
         "--free-pool",
-        type=_uuid,
         metavar="UUID",
         help="aggregate of the hosts kept for reservations: the host must not be in "
         "it, unless the flavor has a CUSTOM_RESERVATION_... class",
@@ -80,54 +95,53 @@ def rules() -> argparse.ArgumentParser:
     return parser
 
 
-def add_flavor(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the flavor."""
+def rebuild() -> argparse.ArgumentParser:
+    """Return the options that name a server, its flavor and its images."""
+    parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
-        "--flavor",
-        required=True,
-        metavar="FILE",
-        help="flavor: the output of `openstack flavor show -f json`; - is standard "
-        "input",
+        "--server", required=True, type=uuid.UUID, metavar="UUID", help="the server"
     )
-
-
-def add_image(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the image, which is optional."""
+    _add_flavor(parser)
     parser.add_argument(
-        "--image",
-        metavar="FILE",
-        help="image: the output of `openstack image show -f json`, or a map of its "
-        "properties; - is standard input",
+        "--old-image", required=True, metavar="FILE", help="image that the server runs"
     )
-
-
-def add_server(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the server."""
     parser.add_argument(
-        "--server", required=True, type=_uuid, metavar="UUID", help="the server"
+        "--image", required=True, metavar="FILE", help="image to rebuild from"
     )
+    return parser
 
 
-def add_servers(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which servers, and how many."""
+def servers() -> argparse.ArgumentParser:
+    """Return the options that say which servers, how many, and whose."""
+    parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
         "--server",
         action="append",
         default=[],
-        type=_uuid,
+        type=uuid.UUID,
         metavar="UUID",
         help="a server; may be repeated",
     )
     parser.add_argument(
         "--count",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="how many servers; those that --server does not name get new UUIDs",
     )
+    parser.add_argument("--project", required=True, help="project of the server")
+    parser.add_argument("--user", required=True, help="user of the server")
+    parser.add_argument(
+        "--consumer-type",
+        metavar="TYPE",
+        help="consumer type to record in Placement, such as INSTANCE; needs a "
+        "Placement with microversion 1.38",
+    )
+    return parser
 
 
-def add_wish(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the spread, the preferences and the lease of servers."""
+def wishes() -> argparse.ArgumentParser:
+    """Return the options for the spread, the preferences and the lease of servers."""
+    parser = argparse.ArgumentParser(add_help=False)
     group = parser.add_argument_group(
         "how they are placed",
         "These need a Placement with /ledger/v1/placements, like several servers; any "
@@ -135,13 +149,13 @@ def add_wish(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--spread",
-        type=_domains,
+        type=domains,
         metavar="host|UUID[,UUID...]",
         help="spread the servers over hosts, or over these aggregates",
     )
     group.add_argument(
         "--at-most",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="with --spread: at most so many in each (1)",
     )
@@ -149,7 +163,7 @@ def add_wish(parser: argparse.ArgumentParser) -> None:
         "--prefer",
         action="append",
         default=[],
-        type=_preference,
+        type=preference,
         metavar="QUALITY=NAME[:WEIGHT]",
         help="prefer hosts by trait=NAME, aggregate=UUID, host=UUID or free=CLASS, "
         "the free part of a resource class; a negative weight is a dislike; may be "
@@ -157,10 +171,11 @@ def add_wish(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--lease",
-        type=_positive,
+        type=positive,
         metavar="SECONDS",
         help="what is claimed ends by itself after that time, unless it is confirmed",
     )
+    return parser
 
 
 def servers_of(asked: argparse.Namespace) -> list[str]:
@@ -168,14 +183,14 @@ def servers_of(asked: argparse.Namespace) -> list[str]:
 
     :raises BadInput: there are none, more than are counted, or one is named twice
     """
-    named: list[str] = asked.server
+    named = [str(each) for each in asked.server]
     count = len(named) if asked.count is None else asked.count
     if not count:
-        raise BadInput(["give --server or --count"])
+        raise BadInput("give --server or --count")
     if len(named) > count:
-        raise BadInput([f"--count {count}: --server names {len(named)} servers"])
+        raise BadInput(f"--count {count}: --server names {len(named)} servers")
     if twice := sorted({each for each in named if named.count(each) > 1}):
-        raise BadInput([f"--server names {', '.join(twice)} twice"])
+        raise BadInput(f"--server names {', '.join(twice)} twice")
     return [*named, *(str(uuid.uuid4()) for _ in range(count - len(named)))]
 
 
@@ -185,87 +200,57 @@ def wishes_of(asked: argparse.Namespace) -> dict[str, Json]:
     :raises BadInput: --at-most is given without --spread
     """
     if asked.at_most and asked.spread is None:
-        raise BadInput(["--at-most needs --spread"])
+        raise BadInput("--at-most needs --spread")
     spread = asked.spread and {"per": asked.spread, "at_most": asked.at_most or 1}
-    wishes = {
-        "spread": spread,
-        "prefer": asked.prefer,
-        "lease_seconds": asked.lease,
-    }
-    return {name: value for name, value in wishes.items() if value}
-
-
-def _domains(text: str) -> Json:
-    return text if text == "host" else {"aggregates": _uuids(text)}
-
-
-def _preference(text: str) -> Json:
-    quality, _, rest = text.partition("=")
-    name, _, weight = rest.partition(":")
-    if quality not in QUALITIES or not name:
-        qualities = "=..., ".join(QUALITIES)
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {qualities}=...")
-    if quality in ("aggregate", "host"):
-        name = _uuid(name)
-    try:
-        value = float(weight) if weight else 1.0
-    except ValueError:
-        value = 0.0
-    if not (value and abs(value) <= HEAVIEST):
-        raise argparse.ArgumentTypeError(
-            f"the weight {weight!r} is 0, or not a number from -{HEAVIEST} to "
-            f"{HEAVIEST}"
-        )
-    return {quality: name, "weight": value}
-
-
-def _positive(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text):
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-
-
-def _uuid(text: str) -> str:
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a UUID") from None
-
-
-def _uuids(text: str) -> list[str]:
-    return [_uuid(each) for each in text.split(",")]
-
-
-def _isolated(text: str) -> tuple[str, set[str]]:
-    aggregate, _, named = text.partition("=")
-    traits = named.split(",")
-    if not all(traits):
-        raise argparse.ArgumentTypeError(f"{text!r} is not UUID=TRAIT[,TRAIT...]")
-    return _uuid(aggregate), set(traits)
-
-
-def _limit(text: str) -> int | None:
-    if text == "none":
-        return None
-    try:
-        return _positive(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a number above 0 nor none"
-        ) from None
+    members = {"spread": spread, "prefer": asked.prefer, "lease_seconds": asked.lease}
+    return {name: value for name, value in members.items() if value}
 
 
 def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:
     """Yield the rules that the options select."""
     if not asked.include_disabled_hosts:
         yield rule.without_disabled_hosts
-    if asked.isolated_aggregate:
-        needed: dict[str, set[str]] = {}
-        for aggregate, traits in asked.isolated_aggregate:
-            needed.setdefault(aggregate, set()).update(traits)
-        yield rule.isolated_aggregates(needed)
+    needed: dict[str, set[str]] = {}
+    for aggregate, traits in asked.isolated_aggregate:
+        needed.setdefault(aggregate, set()).update(traits)
+    yield rule.isolated_aggregates(needed)
     for aggregates in (asked.tenant_aggregates, asked.zone_aggregates):
         if aggregates:
-            yield rule.within_aggregates(aggregates)
+            yield rule.within_aggregates(aggregates.split(","))
     if asked.free_pool:
         yield rule.outside_free_pool(asked.free_pool)
+
+
+# The types of options. The service checks the names and UUIDs in them.
+
+
+def positive(text: str) -> int:
+    """Return a number above 0."""
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def limit(text: str) -> int | None:
+    """Return a number above 0, or None for no limit."""
+    return None if text == "none" else positive(text)
+
+
+def domains(text: str) -> Json:
+    """Return over what servers are spread."""
+    return text if text == "host" else {"aggregates": text.split(",")}
+
+
+def preference(text: str) -> Json:
+    """Return a preference such as ``trait=CUSTOM_SSD:2``."""
+    quality, name = text.split("=")
+    name, _, weight = name.partition(":")
+    return {quality: name, "weight": float(weight or 1)}
+
+
+def isolation(text: str) -> tuple[str, set[str]]:
+    """Return an aggregate, and the traits that open it."""
+    aggregate, traits = text.split("=")
+    if not all(traits.split(",")):
+        raise ValueError(text)
+    return aggregate, set(traits.split(","))

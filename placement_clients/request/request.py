@@ -132,7 +132,7 @@ def build(
     for rule in rules:
         request = rule(request)
     if strict and (refused := request.warnings or request.problems):
-        raise BadInput(refused)
+        raise BadInput(*refused)
     return request
 
 
@@ -178,7 +178,7 @@ def refusal(request: Request, exc: BadRequest) -> BadInput:
     words = set(re.findall(r"\w+", exc.detail))
     origins = [spec.origin for spec in request.specs if spec.name in words]
     named = f"{', '.join(origins)}: " if origins else ""
-    return BadInput([f"{named}Placement refuses this: {exc.reason}"])
+    return BadInput(f"{named}Placement refuses this: {exc.reason}")
 
 
 def _warnings(specs: Iterable[Spec], policy: str | None) -> Iterator[str]:

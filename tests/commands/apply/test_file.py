@@ -449,5 +449,5 @@ def test_garbage_is_refused_without_a_traceback() -> None:
         try:
             load(garbled)
         except Fault as fault:
-            complaints.add(fault.reason)
+            complaints.add(str(fault).rpartition(": ")[2])
     assert len(complaints) > 5

@@ -252,7 +252,7 @@ def test_a_file_that_cannot_be_read(own_desk: Desk) -> None:
     own_desk.alive.write_bytes(b"\xff\n")
     assert own_desk.audit()[::2] == (
         cli.ERROR,
-        f"placement-audit: {own_desk.alive}: this is not UTF-8\n",
+        f"placement-audit: {own_desk.alive}:1: this is not UTF-8\n",
     )
     own_desk.alive.unlink()
     assert "No such file or directory" in own_desk.audit()[2]
@@ -263,8 +263,8 @@ def test_a_file_that_cannot_be_read(own_desk: Desk) -> None:
     [
         ([], "one of --nova, --ironic, --reservations and --alive is needed"),
         (["--undo", "x", "--release"], "--undo goes with nothing else"),
-        (["--alive", "x", "--older-than", "1y"], "'1y' is not a duration"),
-        (["--alive", "x", "--older-than=-1h"], "is not a duration"),
+        (["--alive", "x", "--older-than", "1y"], "invalid duration value: '1y'"),
+        (["--alive", "x", "--older-than=-1h"], "invalid duration value"),
     ],
 )
 def test_wrong_options(

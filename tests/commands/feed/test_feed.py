@@ -29,6 +29,7 @@ from placement_clients.feed import cli, signature, target
 from placement_clients.feed.forwarding import Forwarder, Gone
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused
+from placement_clients.output import Unusable
 from tests.client import Client, new_uuid, wants
 from tests.serving import Served, serving
 
@@ -604,7 +605,7 @@ def test_others_may_read_the_counts_but_not_the_cursor(
     ],
 )
 def test_an_address_that_nothing_can_be_posted_to(url: str) -> None:
-    with pytest.raises(ValueError, match="the address of the webhook") as caught:
+    with pytest.raises(Unusable, match="the address of the webhook") as caught:
         target.Webhook(url, lambda: "here")
     assert "secret" not in str(caught.value)
 
@@ -615,7 +616,7 @@ def test_a_file_with_something_else_is_not_a_state(
 ) -> None:
     path = tmp_path / "state"
     path.write_text(content)
-    with pytest.raises(ValueError, match="is not a state of this program"):
+    with pytest.raises(Unusable, match="is not a state of this program"):
         State(path).load()
 
 
