@@ -1,6 +1,7 @@
 """The call that a handler of this service gets."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -64,11 +65,6 @@ class Call(operation.Call[S, Context]):
     __slots__ = ()
 
     @property
-    def settings(self) -> conf.Settings:
-        """The options that handlers need."""
-        return self.context.settings
-
-    @property
     def ledger(self) -> Ledger:
         """The ledger that the request writes to."""
         return Ledger(self.database, self.context.journal, self.origin)
@@ -82,7 +78,8 @@ class Call(operation.Call[S, Context]):
 
         :param part: the part that has to be read; None means the whole cloud
         """
-        return self.read(lambda connection: self.forest_of(connection, part))
+        kept = self.context.forest_cache
+        return self.database.read(functools.partial(cache.load, cache=kept, part=part))
 
     def forest_of(self, connection: Connection, part: Part | None = None) -> Forest:
         """Return the forest at the moment of a transaction; see ``forest``."""

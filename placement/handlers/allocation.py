@@ -44,11 +44,11 @@ def replace_of_consumer(call: Call[str], tx: Transaction) -> Reply:
     :raises Conflict: an amount does not fit
     """
     incomplete = {
-        "project_id": call.settings.incomplete_consumer_project_id,
-        "user_id": call.settings.incomplete_consumer_user_id,
+        "project_id": call.context.settings.incomplete_consumer_project_id,
+        "user_id": call.context.settings.incomplete_consumer_user_id,
     }
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
-    attempts = call.settings.allocation_conflict_retry_count
+    attempts = call.context.settings.allocation_conflict_retry_count
     try:
         replacing.replace_all(tx, [claim], attempts=attempts)
     except errors.NotFound as exc:
@@ -67,7 +67,7 @@ def replace_of_consumers(call: Call[None], tx: Transaction) -> Reply:
     :raises Conflict: an amount does not fit
     """
     claims = wire.parse_claims(call.body)
-    attempts = call.settings.allocation_conflict_retry_count
+    attempts = call.context.settings.allocation_conflict_retry_count
     try:
         replacing.replace_all(tx, claims, attempts=attempts)
     except errors.NotFound as exc:

@@ -20,7 +20,7 @@ def reshape(call: Call[None], tx: Transaction) -> Reply:
     :raises InventoryInUse: an inventory that is left out has allocations
     """
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
-    attempts = call.settings.allocation_conflict_retry_count
+    attempts = call.context.settings.allocation_conflict_retry_count
     try:
         reshaper.reshape(tx, shapes, claims, attempts=attempts)
     except errors.NotFound as exc:

@@ -9,6 +9,7 @@ encoded, so an address is always valid.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import re
 import tempfile
@@ -52,46 +53,40 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 FULL = "This reply does not fit on disk. Please retry later, or request less."
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """Renders the reply to a request."""
+    """The answer to a request for an operation, which renders the reply."""
 
-    def __init__(
-        self,
-        request: webob.Request,
-        operation: Operation,
-        edition: Edition,
-    ) -> None:
-        self._request = request
-        self._operation = operation
-        self._edition = edition
+    request: webob.Request
+    edition: Edition
 
     def knows(self, basis: str | None) -> bool:
         """Return whether the caller has the answer with a basis."""
-        return basis is not None and self._tag(basis) in self._request.if_none_match
+        return basis is not None and self._tag(basis) in self.request.if_none_match
 
     @telemetry.timed("rendering")
     def render(self, reply: Reply) -> webob.Response:
         """Return the response with a reply."""
-        operation = self._operation
+        operation = self.edition.operation
         status = self._status(reply)
         if reply.unchanged:
             return self._tagged(webob.Response(status=status), reply)
         body = b""
         # Setting each header as an attribute takes longer than all other steps.
         headers = []
-        if self._edition.renderer:
+        if self.edition.renderer:
             media_type, renderer = self._renderer()
             body = self._written(media_type, renderer, reply)
             headers.append(("Content-Type", media_type))
             if operation.formats:
                 headers.append(("Vary", "accept"))
         headers.append(("Content-Length", str(len(body))))
-        environment = self._request.environ
+        environment = self.request.environ
         if reply.location:
             headers.append(("Location", root(environment) + reply.location))
         if reply.following:
-            headers.append(("link", _link(self._request, reply.following)))
-        if self._edition.is_dated:
+            headers.append(("link", _link(self.request, reply.following)))
+        if self.edition.is_dated:
             headers.append(("cache-control", "no-cache"))
             if reply.modified:
                 modified = datetime_utils.serialize_date(reply.modified)
@@ -118,13 +113,13 @@ class Answer:
         response.charset = None
         form: Any = stream.lines if media_type == LINES else stream.document
         chunks: Iterator[bytes] = form(self._rendered(renderer, reply))
-        if _prefers(self._request.accept_encoding, [GZIP, "identity"], GZIP):
+        if _prefers(self.request.accept_encoding, [GZIP, "identity"], GZIP):
             chunks = stream.compress(chunks)
             response.content_encoding = GZIP
         file = _write(chunks)
         size = file.tell()
         file.seek(0)
-        wrapper = self._request.environ.get("wsgi.file_wrapper", FileWrapper)
+        wrapper = self.request.environ.get("wsgi.file_wrapper", FileWrapper)
         response.app_iter = wrapper(file, CHUNK)
         # Set after the body, which would reset it.
         response.content_length = size
@@ -143,29 +138,29 @@ class Answer:
         return response
 
     def _tag(self, basis: str) -> str:
-        request = self._request
+        request = self.request
         where = (url(request.environ), request.query_string)
         form: Sequence[str] = [request.headers.get(name, "") for name in FORM]
-        parts = (basis, str(self._edition.version), *where, *form)
+        parts = (basis, str(self.edition.version), *where, *form)
         seen = repr(parts).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(seen, digest_size=TAG_BYTES).hexdigest()
 
     def _status(self, reply: Reply) -> int:
-        return 201 if reply.created else self._edition.status
+        return 201 if reply.created else self.edition.status
 
     def _renderer(self) -> tuple[str, Renderer]:
         """Return the media type that the caller prefers, and its renderer."""
-        operation = self._operation
+        operation = self.edition.operation
         for media_type, renderer in operation.formats.items():
-            if _prefers(self._request.accept, offers_of(operation), media_type):
+            if _prefers(self.request.accept, offers_of(operation), media_type):
                 return media_type, renderer
-        if self._edition.renderer is None:
+        if self.edition.renderer is None:
             raise ValueError("a row without a reply has nothing to render")
-        return JSON, self._edition.renderer
+        return JSON, self.edition.renderer
 
     def _rendered(self, renderer: Renderer, reply: Reply) -> Any:
-        environment = self._request.environ
-        view = View(self._edition.version, prefix(environment), root(environment))
+        environment = self.request.environ
+        view = View(self.edition.version, prefix(environment), root(environment))
         return renderer(reply.value, view)
 
     def _written(self, media_type: str, renderer: Renderer, reply: Reply) -> bytes:

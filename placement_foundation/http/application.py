@@ -154,9 +154,9 @@ class Application:
                     "the database is not available: %s",
                     trouble.describe(error.__cause__),
                 )
-            response = self._service.refuse(
-                request, error, self._version_of_errors(version, place)
-            )
+            # Where the newest microversion is the default, every error is one of it.
+            newest = self._service.newest if place and place.newest else version
+            response = self._service.refuse(request, error, version and newest)
             if isinstance(error, errors.MethodNotAllowed) and error.allow:
                 response.headers["allow"] = error.allow
             if isinstance(error, errors.Unavailable):
@@ -172,23 +172,6 @@ class Application:
         _add_headers(response, self._service.version_headers(version))
         return response
 
-    def _version_of_errors(
-        self, version: Version | None, place: _Place | None
-    ) -> Version | None:
-        """Return the microversion at which an error is shown, if one was agreed on.
-
-        It is always the newest one where that is the default.
-        """
-        if version is None or place is None or not place.newest:
-            return version
-        return self._service.newest
-
-    def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
-        newest = place is not None and place.newest
-        version = self._service.negotiate(request.headers, newest_by_default=newest)
-        request.environ[middleware.VERSION_KEY] = version
-        return version
-
     def _find(self, request: webob.Request) -> _Place | None:
         """Return the requested place; None if no row of the table matches the path."""
         try:
@@ -198,6 +181,12 @@ class Application:
         request.environ[telemetry.OPERATION] = template
         methods = self._service.routes[template]
         return _Place(methods, parameters, template in self._newest)
+
+    def _negotiate(self, request: webob.Request, place: _Place | None) -> Version:
+        newest = place is not None and place.newest
+        version = self._service.negotiate(request.headers, newest_by_default=newest)
+        request.environ[middleware.VERSION_KEY] = version
+        return version
 
     def _serve(
         self,
@@ -215,15 +204,13 @@ class Application:
                 "The method specified is not allowed for this resource.", place.methods
             )
         now = edition(operation, version)
-        handler = _check_gates(request, operation, now)
+        handler = _check_gates(request, now)
         self._check_policy(request, operation)
-        asked = _parse(request, operation, now, self._largest_body)
-        answer = Answer(request, operation, now)
+        asked = _parse(request, now, self._largest_body)
+        answer = Answer(request, now)
         with self._turn(operation, asked):
             with _counting(operation):
-                call = self._call(
-                    request, operation, now, place.parameters, asked, answer
-                )
+                call = self._call(place.parameters, asked, answer)
                 if asked.fault:
                     if operation.subject:
                         self._database.read(call.load)
@@ -251,30 +238,28 @@ class Application:
             self._heavy.release()
 
     def _call(
-        self,
-        request: webob.Request,
-        operation: Operation,
-        now: Edition,
-        parameters: Mapping[str, str],
-        asked: _Asked,
-        answer: Answer,
+        self, parameters: Mapping[str, str], asked: _Asked, answer: Answer
     ) -> Call[Any, Any]:
         """Return the call for the handler of a request.
 
         :raises BadRequest: the path is wrong
         """
-        asking = request.environ.get(context.ENVIRONMENT_KEY)
+        environment, now = answer.request.environ, answer.edition
+        operation = now.operation
+        asking = environment.get(context.ENVIRONMENT_KEY)
 
         def load(connection: sa.Connection) -> Any:
             if now.subject is None:
                 raise ValueError("the path of the row names nothing that is stored")
             subject = now.subject(connection, **parameters)
-            self._check_owner(asking, operation, subject)
+            if operation.policy and operation.owner:
+                owner = {"project_id": operation.owner(subject)}
+                policy.authorize(self._enforcer, asking, operation.policy, owner)
             return subject
 
         return self._service.call(
             self._database,
-            _origin(request, asking),
+            _origin(answer.request, asking),
             self._given,
             load,
             operation.parse_path(**parameters) if operation.parse_path else None,
@@ -282,10 +267,10 @@ class Application:
             asked.query,
             asked.body,
             asking,
-            lambda rule: policy.allows(self._enforcer, asking, rule),
+            functools.partial(policy.allows, self._enforcer, asking),
             answer.knows,
             answer.store,
-            functools.partial(ending.is_near, request.environ),
+            functools.partial(ending.is_near, environment),
         )
 
     def _check_policy(self, request: webob.Request, operation: Operation) -> None:
@@ -293,16 +278,11 @@ class Application:
             return
         target = None
         if operation.policy_project:
-            target = {"project_id": _last(request, operation.policy_project)}
+            pairs = query_string.decode(request.query_string, "replace")
+            project = query_string.last(pairs, operation.policy_project)
+            target = {"project_id": project}
         asking = request.environ[context.ENVIRONMENT_KEY]
         policy.authorize(self._enforcer, asking, operation.policy, target)
-
-    def _check_owner(
-        self, asking: RequestContext, operation: Operation, subject: Any
-    ) -> None:
-        if operation.policy and operation.owner:
-            owner = {"project_id": operation.owner(subject)}
-            policy.authorize(self._enforcer, asking, operation.policy, owner)
 
 
 def _counting(operation: Operation) -> contextlib.AbstractContextManager[object]:
@@ -310,10 +290,9 @@ def _counting(operation: Operation) -> contextlib.AbstractContextManager[object]
     return telemetry.outcome(measure) if measure else contextlib.nullcontext()
 
 
-def _parse(
-    request: webob.Request, operation: Operation, now: Edition, largest_body: int
-) -> _Asked:
+def _parse(request: webob.Request, now: Edition, largest_body: int) -> _Asked:
     """Return the query and the body of a request, parsed once for all attempts."""
+    operation = now.operation
     query = body = None
     try:
         if now.query:
@@ -400,21 +379,20 @@ def _check_body_headers(request: webob.Request) -> None:
         raise errors.BadRequest("content-type header required when content-length > 0")
 
 
-def _check_gates(request: webob.Request, operation: Operation, now: Edition) -> Handler:
+def _check_gates(request: webob.Request, now: Edition) -> Handler:
     """Return the handler, if the operation exists and the media types fit.
 
     :raises ServiceError: the operation's ``absent``, 406 or 415
     """
-    if now.handler or Deviation.MEDIA_TYPE_FIRST in operation.deviation:
-        _check_media_types(request, operation, now)
+    if now.handler or Deviation.MEDIA_TYPE_FIRST in now.operation.deviation:
+        _check_media_types(request, now)
     if now.handler is None:
-        raise operation.absent("")
+        raise now.operation.absent("")
     return now.handler
 
 
-def _check_media_types(
-    request: webob.Request, operation: Operation, now: Edition
-) -> None:
+def _check_media_types(request: webob.Request, now: Edition) -> None:
+    operation = now.operation
     if (
         operation.body
         and Deviation.BODY_OPTIONAL not in operation.deviation
@@ -436,11 +414,6 @@ def _check_media_types(
     ):
         offers = " or ".join(offers_of(operation))
         raise errors.NotAcceptable(f"Only {offers} is provided")
-
-
-def _last(request: webob.Request, name: str) -> str | None:
-    """Return the last value of a query parameter, whatever else is in the query."""
-    return query_string.last(query_string.decode(request.query_string, "replace"), name)
 
 
 def _body(request: webob.Request, largest: int) -> bytes:

@@ -109,7 +109,12 @@ def reading(work: Callable[..., Reply | Rendered]) -> Handler:
 
     :param work: gets the call, the connection, and the row's flags
     """
-    return _within(lambda call: call.read, work)
+
+    @functools.wraps(work)
+    def handle(call: Call[Any, Any], **flags: bool) -> Any:
+        return call.read(functools.partial(work, call, **flags))
+
+    return handle
 
 
 def writing(work: Callable[..., Reply]) -> Handler:
@@ -117,15 +122,10 @@ def writing(work: Callable[..., Reply]) -> Handler:
 
     :param work: gets the call, what ``Call.write`` gives, and the row's flags
     """
-    return _within(lambda call: call.write, work)
 
-
-def _within(
-    run_of: Callable[[Call[Any, Any]], Callable[..., Any]], work: Callable[..., Any]
-) -> Handler:
     @functools.wraps(work)
     def handle(call: Call[Any, Any], **flags: bool) -> Any:
-        return run_of(call)(lambda opened: work(call, opened, **flags))
+        return call.write(functools.partial(work, call, **flags))
 
     return handle
 
@@ -218,6 +218,7 @@ class Edition:
     does not exist.
     """
 
+    operation: Operation
     version: Version
     handler: Handler | None
     subject: Callable[..., Any] | None
@@ -238,6 +239,7 @@ def edition(operation: Operation, version: Version) -> Edition:
 
     renderer = at(operation.reply)
     return Edition(
+        operation,
         version,
         at(operation.handler),
         at(operation.subject),

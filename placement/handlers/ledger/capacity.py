@@ -12,5 +12,5 @@ def show_capacity(call: Call[None]) -> Reply:
     """
     question: capacity.CapacityQuery = call.query
     forest = call.forest()
-    limits = candidates.order_of(call.settings).limits
+    limits = candidates.order_of(call.context.settings).limits
     return Reply(capacity.count(forest, question, limits))
