@@ -6,7 +6,6 @@ can be attempted again.
 
 import contextlib
 import copy
-import dataclasses
 import json
 import random
 import re
@@ -40,15 +39,6 @@ Query = str | Mapping[str, str] | Iterable[tuple[str, str]]
 ATTEMPTS = 5
 # The longest pause before the second attempt; twice as long before each further one.
 PAUSE_SECONDS = 0.05
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer of Placement: ``document`` is None if it has none."""
-
-    status: int
-    document: Json
-    request_id: str | None = None
 
 
 class Adapter:
@@ -98,8 +88,8 @@ class Adapter:
         version: str,
         query: Query = "",
         body: Json = None,
-    ) -> Answer:
-        """Send a request, and return the answer.
+    ) -> Json:
+        """Send a request, and return the document of the answer, None if it has none.
 
         :param path: the path below the endpoint, percent-encoded: see ``path_of``
         :raises PlacementError: the status is not 2xx, or there is no answer
@@ -162,17 +152,17 @@ class Adapter:
 
     def get(self, path: str, *, version: str, query: Query = "") -> Json:
         """Return the document at a path."""
-        return self.request("GET", path, version=version, query=query).document
+        return self.request("GET", path, version=version, query=query)
 
-    def put(self, path: str, body: Json = None, *, version: str) -> Answer:
+    def put(self, path: str, body: Json = None, *, version: str) -> Json:
         """Put a document at a path."""
         return self.request("PUT", path, version=version, body=body)
 
-    def post(self, path: str, body: Json, *, version: str) -> Answer:
+    def post(self, path: str, body: Json, *, version: str) -> Json:
         """Post a document to a path."""
         return self.request("POST", path, version=version, body=body)
 
-    def delete(self, path: str, *, version: str) -> Answer:
+    def delete(self, path: str, *, version: str) -> Json:
         """Delete what is at a path."""
         return self.request("DELETE", path, version=version)
 
@@ -242,8 +232,8 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
     return Unavailable(str(exc))
 
 
-def _read(response: Any) -> Answer:
-    """Return the answer in a response.
+def _read(response: Any) -> Json:
+    """Return the document of a response, None if it has none.
 
     :raises PlacementError: it is an error, or not an answer of Placement
     """
@@ -258,7 +248,7 @@ def _read(response: Any) -> Answer:
                 status=status,
                 request_id=request_id,
             )
-        return Answer(status, document, request_id)
+        return document
     error = _error(document)
     raise kind_of(status)(
         error.get("detail") or record.excerpt(response.text) or response.reason,

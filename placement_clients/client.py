@@ -67,7 +67,7 @@ class Client(Adapter):
         members = {"name": name, "uuid": uuid, "parent_provider_uuid": parent}
         body = {key: value for key, value in members.items() if value is not None}
         answer = self.post("/resource_providers", body, version="1.20")
-        return record.parse_provider(answer.document)
+        return record.parse_provider(answer)
 
     def get_part(self, provider: str, part: Part[T]) -> Held[T]:
         """Return a part of a provider, such as ``TRAITS``.
@@ -90,8 +90,7 @@ class Client(Adapter):
             "resource_provider_generation": generation,
             part.name: part.render(value),
         }
-        answer = self.put(path, body, version=part.version)
-        return record.parse_held(part, answer.document)
+        return record.parse_held(part, self.put(path, body, version=part.version))
 
     def change(self, provider: str, part: Part[T], change: Callable[[T], T]) -> Held[T]:
         """Change a part of a provider, even while others change it.

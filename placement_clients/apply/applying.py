@@ -122,7 +122,7 @@ class Applier:
         answer = self.placement.retry_while_busy(
             lambda: self.placement.post("/ledger/v1/apply", body, version="latest")
         )
-        document = PARSE_DONE(answer.document)
+        document = PARSE_DONE(answer)
         self.names |= {each["path"]: each for each in document.get("names", ())}
         return list(document["trees"])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from placement_clients.audit import drawing, recording, release, undo
+from placement_clients.audit import drawing, release, undo
 from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.audit import Audit, Counts
 from placement_clients.audit.judging import ORPHAN, Finding
@@ -86,7 +86,7 @@ def audit(
     finally:
         # The findings are true even if their release was refused.
         if asked.record:
-            recording.record(placement, asked.record, findings, work.counts)
+            drawing.record(placement, asked.record, findings, work.counts)
 
 
 def _report(

@@ -1,10 +1,11 @@
-"""The report: as tables, JSON, or CSV; a finding at a time."""
+"""The report: as tables, JSON, or CSV, or left with the service."""
 
 import csv
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 
+from placement_clients.adapter import path_of
 from placement_clients.audit.audit import Counts, count_kinds
 from placement_clients.audit.judging import (
     AMOUNTS,
@@ -15,11 +16,21 @@ from placement_clients.audit.judging import (
     Finding,
 )
 from placement_clients.audit.life import Expected
-from placement_clients.output import csv_cell, show_json, show_table
+from placement_clients.audit.release import RELEASED
+from placement_clients.client import Client
+from placement_clients.errors import NotFound
+from placement_clients.output import Unusable, csv_cell, show_json, show_table
 from placement_clients.record import Json
 
 # A person reads no more rows than this.
 MOST_ROWS = 1000
+# The most findings that the service keeps, their members, and the longest of these.
+MOST_RECORDED = 1000
+RECORDED = (
+    *("kind", "consumer", "consumer_type", "project_id", "host", "resources"),
+    *("expected_host", "expected_resources", "claimed_at", "claimed_by"),
+)
+LONGEST = 4096
 COLUMNS = (
     *("kind", "consumer", "consumer_type", "project_id", "user_id", "created_at"),
     *("claimed_at", "claimed_by", "request_id", "host", "resources"),
@@ -124,3 +135,28 @@ def print_csv(found: Sequence[Finding], counts: Counts) -> None:
     for finding in found:
         row = row_of(finding)
         writer.writerow({name: csv_cell(value) for name, value in row.items()})
+
+
+def record(
+    placement: Client, name: str, found: Sequence[Finding], counts: Counts
+) -> None:
+    """Let the service keep the findings that are left, in place of those before.
+
+    :raises Unusable: the service does not keep them
+    """
+    left = [each for each in found if each.result != RELEASED]
+    body = {
+        **dataclasses.asdict(counts),
+        "counts": count_kinds(left),
+        "findings": [
+            {each: row[each][:LONGEST] for each in RECORDED if row[each]}
+            for row in map(row_of, left[:MOST_RECORDED])
+        ],
+    }
+    path = path_of("ledger", "v1", "audits", name)
+    try:
+        placement.put(path, body, version="latest")
+    except NotFound as exc:
+        raise Unusable(
+            "this Placement has no /ledger/v1/audits, so nothing is recorded"
+        ) from exc

@@ -42,23 +42,30 @@ def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
 
 
 def _funnel(console: Console, document: Json) -> Table:
-    table = table_of(console)
-    table.add_column("CONSTRAINT", overflow="fold")
-    if console.is_terminal:
-        table.add_column("", no_wrap=True)
-    for name in ("HOSTS", "OUT", "ALONE", "GAIN"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _table(console, ["CONSTRAINT"], ["HOSTS", "OUT", "ALONE", "GAIN"])
     for each in document["constraints"]:
         out = each["before"] - each["after"]
-        bar = [_bar(each["after"], each["before"], document["hosts"])]
+        text = text_of(each["text"], style="" if out else "dim")
+        bar = _bar(each["after"], each["before"], document["hosts"])
         table.add_row(
-            text_of(each["text"], style="" if out else "dim"),
-            *(bar if console.is_terminal else []),
+            *([text, bar] if console.is_terminal else [text]),
             text_of(str(each["after"])),
             text_of(f"-{out}" if out else "", style="red"),
             text_of(str(each.get("alone", "?"))),
             text_of(f"+{each['gain']}" if each.get("gain") else "", style="green"),
         )
+    return table
+
+
+def _table(console: Console, names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """Return a table with columns for names, for a bar on a terminal, and numbers."""
+    table = table_of(console)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    if console.is_terminal:
+        table.add_column("", no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
@@ -155,11 +162,7 @@ def draw_capacity(console: Console, document: Json) -> None:
     console.print(text_of(said, style="bold"))
     if not complete:
         console.print(text_of("The time ran out: not all hosts were counted."))
-    table = table_of(console)
-    table.add_column("HOST", overflow="fold")
-    if console.is_terminal:
-        table.add_column("", no_wrap=True)
-    table.add_column("TIMES", justify="right")
+    table = _table(console, ["HOST"], ["TIMES"])
     most = max(each["count"] for each in document["hosts"]) if document["hosts"] else 0
     for each in document["hosts"]:
         bar = [_bar(each["count"], each["count"], most)] if console.is_terminal else []
@@ -172,13 +175,7 @@ def draw_capacity(console: Console, document: Json) -> None:
 
 def draw_fleet(console: Console, document: Json) -> None:
     """Draw all providers, each tree with its members below one another."""
-    table = table_of(console)
-    for name in ("PROVIDER", "CLASS"):
-        table.add_column(name, overflow="fold")
-    if console.is_terminal:
-        table.add_column("", no_wrap=True)
-    for name in ("USED", "CAPACITY"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _table(console, ["PROVIDER", "CLASS"], ["USED", "CAPACITY"])
     for cells, used, capacity in _inventories(document):
         bar = [] if capacity is None else [_bar(used, used, max(capacity, used))]
         table.add_row(

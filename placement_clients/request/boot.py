@@ -8,7 +8,6 @@ from placement_clients.adapter import path_of
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, Conflict, PlacementError, Unavailable
 from placement_clients.record import Candidate, Candidates, Json
-from placement_clients.request import explanation
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
 from placement_clients.request.request import Request, refusal
 
@@ -58,10 +57,26 @@ def find(placement: Client, request: Request) -> Candidates:
         candidates = placement.list_candidates(request.query)
         if candidates.found:
             return candidates
-        why = explanation.ask(placement, request.query)
+        why = explain(placement, request.query)
     except BadRequest as exc:
         raise refusal(request, exc) from exc
     raise NoValidHost("Placement has no candidate for this request", why)
+
+
+def explain(placement: Client, query: str) -> Json:
+    """Return why a query has no candidates, as ``/ledger/v1/explanation`` answers.
+
+    Most services do not offer that, and nothing depends on it: then it is None.
+
+    :raises BadRequest: the query names something that does not exist, which a search
+        that ends early does not notice
+    """
+    try:
+        return placement.get_ledger("explanation", query, summary=str)
+    except BadRequest:
+        raise
+    except PlacementError:
+        return None
 
 
 def in_order(candidates: Candidates) -> Iterable[Candidate]:

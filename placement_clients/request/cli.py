@@ -350,11 +350,12 @@ def _no_valid_host(
     """Report that there is no host, and why if the service explains it."""
     why = exc.explanation
     if asked.json:
-        explanation = why.document if why else None
-        show_json({**document, "reason": exc.reason, "explanation": explanation})
+        show_json({**document, "reason": exc.reason, "explanation": why})
     lines = [f"no valid host: {exc.reason}"]
     if why:
-        lines += [why.summary, *(f"what would help: {each}" for each in why.changes)]
+        # The same change may help with two constraints.
+        texts = dict.fromkeys(each["text"] for each in why.get("changes", ()))
+        lines += [why["summary"], *(f"what would help: {each}" for each in texts)]
     complain(PROGRAM, lines)
     return NO_HOST
 

@@ -1,7 +1,7 @@
 """Why a server cannot be booted."""
 
 from placement_clients.output import Unusable
-from placement_clients.request.explanation import Explanation
+from placement_clients.record import Json
 
 
 class BadInput(Unusable):
@@ -9,9 +9,12 @@ class BadInput(Unusable):
 
 
 class NoValidHost(Exception):
-    """No host can take the server, according to Placement."""
+    """No host can take the server, according to Placement.
 
-    def __init__(self, reason: str, explanation: Explanation | None = None) -> None:
+    ``explanation`` is that of ``/ledger/v1/explanation``, None if there is none.
+    """
+
+    def __init__(self, reason: str, explanation: Json = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.explanation = explanation

@@ -11,10 +11,9 @@ from placement_clients import record
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, Conflict, NotFound
 from placement_clients.record import Json
-from placement_clients.request import boot, explanation
+from placement_clients.request import boot
 from placement_clients.request.boot import Placed, Server
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken
-from placement_clients.request.explanation import Explanation
 from placement_clients.request.request import Request, refusal
 
 PATH = "/ledger/v1/placements"
@@ -90,16 +89,16 @@ def _in_one(
         if exc.code != NO_ROOM:
             raise ServerTaken(f"nothing is booted: {exc.reason}") from exc
         raise _no_room(placement, query, exc, len(servers)) from exc
-    return _parse(answer.document)
+    return _parse(answer)
 
 
 def _no_room(
     placement: Client, query: str, refused: Conflict, number: int
 ) -> NoValidHost:
-    why = Explanation.parse((refused.document or {}).get("explanation"))
+    why = (refused.document or {}).get("explanation")
     if number == 1:
         reason = "Placement has no candidate for this request"
-        return NoValidHost(reason, why or explanation.ask(placement, query))
+        return NoValidHost(reason, why or boot.explain(placement, query))
     return NoValidHost(refused.reason, why)
 
 

@@ -239,7 +239,7 @@ def _rename(uuid: str, name: str) -> Step:
     def perform(placement: Client, generation: int) -> int:
         path = path_of("resource_providers", uuid)
         renamed = placement.put(path, {"name": uuid}, version="1.0")
-        return parse_provider(renamed.document).generation
+        return parse_provider(renamed).generation
 
     return Step(f"rename the provider {name} back", perform)
 

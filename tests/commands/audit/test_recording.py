@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement_clients.audit import cli, recording
+from placement_clients.audit import cli, drawing
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
 from tests.serving import serving, without_ledger
@@ -86,7 +86,7 @@ def test_what_is_found_is_recorded_even_if_nothing_is_released(
 def test_no_more_findings_are_recorded_than_the_service_keeps(
     own_desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recording, "MOST", 2)
+    monkeypatch.setattr(drawing, "MOST_RECORDED", 2)
     desk = own_desk
     desk.lives(*(new_uuid() for _ in range(5)))
     desk.audit("--record")

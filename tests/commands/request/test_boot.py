@@ -235,25 +235,16 @@ def test_nothing_fits(small_cloud: Cloud, service: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "document", "expected"),
+    ("status", "document", "is_reason"),
     [
-        (
-            200,
-            {
-                "summary": "All full.",
-                "changes": [{"text": "ask for 12"}, {}, 7, {"text": "ask for 12"}],
-            },
-            ("All full.", ("ask for 12",)),
-        ),
-        (200, {"summary": "All full.", "changes": None}, ("All full.", ())),
-        (200, {"summary": 7}, None),
-        (200, [], None),
-        (404, {}, None),
-        (500, {}, None),
+        (200, {"summary": "All full.", "changes": []}, True),
+        (200, {"summary": 7}, False),
+        (404, {}, False),
+        (500, {}, False),
     ],
 )
 def test_the_reason_where_the_service_gives_one(
-    status: int, document: Any, expected: Any
+    status: int, document: Any, is_reason: bool
 ) -> None:
     class Full(Placement):
         def answer(self, environ: "WSGIEnvironment") -> tuple[int, Any]:
@@ -263,9 +254,7 @@ def test_the_reason_where_the_service_gives_one(
 
     with pytest.raises(NoValidHost) as caught:
         Full().boot()
-    why = caught.value.explanation
-    assert expected == (why and (why.summary, why.changes))
-    assert why is None or why.document == document
+    assert caught.value.explanation == (document if is_reason else None)
 
 
 def test_a_claim_without_an_answer_does_not_count_as_refused() -> None:

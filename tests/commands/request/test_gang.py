@@ -1,6 +1,5 @@
 """Servers that are booted together, by a service that places them."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +123,7 @@ def test_nothing_fits_and_why(small_cloud: Cloud) -> None:
     for number in (1, 2):
         with pytest.raises(NoValidHost) as caught:
             place(small_cloud, servers(number), "resources:VCPU=17")
-        why = caught.value.explanation
-        assert why is not None
-        assert "VCPU" in json.dumps(why.document)
+        assert "VCPU" in caught.value.explanation["summary"]
 
 
 def test_what_placement_refuses_is_traced_to_the_flavor(small_cloud: Cloud) -> None:
