@@ -45,7 +45,7 @@ def plant(tx: Transaction, hosts: int, report: Progress = progress.SILENT) -> in
     :param report: gets the progress, in hosts
     :raises Conflict: there are resource providers
     """
-    if tx.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
+    if tx.connection.execute(sa.select(models.ResourceProvider.id).limit(1)).first():
         raise errors.Conflict(
             "There are resource providers in this database: a demonstration cloud "
             "needs an empty one. placement-manage demo --remove takes an earlier "
@@ -61,7 +61,7 @@ def plant(tx: Transaction, hosts: int, report: Progress = progress.SILENT) -> in
             rows[table].append(row)
         for table in FILLED:
             if rows[table]:
-                tx.execute(sa.insert(table), rows[table])
+                tx.connection.execute(sa.insert(table), rows[table])
         report.advance(len(batch))
     sequence.count_on(
         tx.connection, [models.Base.metadata.tables["resource_providers"]]
@@ -182,7 +182,9 @@ def remove(tx: Transaction, report: Progress = progress.SILENT) -> int:
     for chunk in storage.chunks(ids):
         # Some databases check foreign keys row by row when they delete several.
         loose = {"parent_provider_id": None, "root_provider_id": None}
-        tx.execute(sa.update(provider).where(provider.id.in_(chunk)).values(**loose))
+        tx.connection.execute(
+            sa.update(provider).where(provider.id.in_(chunk)).values(**loose)
+        )
     _delete(tx.connection, provider.id, ids)
     declared.forget(tx, (each.uuid for each in locked))
     _remove_names(tx.connection)
@@ -228,7 +230,7 @@ def _remove_allocations(
         here = allocation.resource_provider_id.in_(chunk)
         query = sa.select(allocation.consumer_id).where(here).distinct()
         users.update(tx.connection.scalars(query.order_by(allocation.consumer_id)))
-        tx.execute(sa.delete(allocation).where(here))
+        tx.connection.execute(sa.delete(allocation).where(here))
         report.advance(len(chunk))
     has_more = sa.exists().where(allocation.consumer_id == consumer.uuid)
     for leaving in storage.chunks(sorted(users)):

@@ -43,12 +43,13 @@ def replace_of_consumer(call: Call[str], tx: Transaction) -> Reply:
     :raises BadRequest: there is no such provider or resource class
     :raises Conflict: an amount does not fit
     """
+    settings = call.context.settings
     incomplete = {
-        "project_id": call.context.settings.incomplete_consumer_project_id,
-        "user_id": call.context.settings.incomplete_consumer_user_id,
+        "project_id": settings.incomplete_consumer_project_id,
+        "user_id": settings.incomplete_consumer_user_id,
     }
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
-    attempts = call.context.settings.allocation_conflict_retry_count
+    attempts = settings.allocation_conflict_retry_count
     try:
         replacing.replace_all(tx, [claim], attempts=attempts)
     except errors.NotFound as exc:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from placement.model.inventory import Inventory
 from placement.model.member import members_of
@@ -98,8 +98,7 @@ class Entry:
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """The place of a provider: its name, its parent and its root, by UUID.
 
     The root is missing only where the database is damaged.
@@ -110,8 +109,7 @@ class Node:
     root: str | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(NamedTuple):
     """The owner and type of a consumer; unknown if it has no record."""
 
     project_id: str | None = None
@@ -127,7 +125,9 @@ def of_provider(uuid: str, before: Node | None, after: Node | None) -> Entry:
     elif after is None:
         kind = PROVIDER_DELETED
     roots = dict.fromkeys(node.root for node in (before, after) if node and node.root)
-    return Entry(kind, uuid, _plain(before), _plain(after), tuple(roots))
+    return Entry(
+        kind, uuid, before and before._asdict(), after and after._asdict(), tuple(roots)
+    )
 
 
 def of_inventories(
@@ -146,7 +146,7 @@ def of_inventories(
     if not changed:
         return []
     old, new = (
-        {name: _plain(each[name]) for name in changed if name in each}
+        {name: members_of(each[name]) for name in changed if name in each}
         for each in (before, after)
     )
     return [Entry(INVENTORY_CHANGED, uuid, old, new, (root,))]
@@ -172,8 +172,8 @@ def of_consumer(
         Entry(
             CONSUMER_CHANGED,
             uuid,
-            _plain(before),
-            _plain(after),
+            before._asdict(),
+            after._asdict(),
             generation=generation,
         )
     ]
@@ -206,10 +206,6 @@ def of_allocations(
             tuple(dict.fromkeys(places[each][1] for each in mentioned)),
             generation,
             {each: places[each][0] for each in mentioned},
-            _plain(owner),
+            owner._asdict(),
         )
     ]
-
-
-def _plain(value: Node | Inventory | Ownership | None) -> dict[str, Any] | None:
-    return None if value is None else members_of(value)

@@ -46,7 +46,7 @@ def replace(
         {"resource_provider_id": owner, member.key: key} for owner, key in sorted(new)
     ]
     if rows:
-        tx.execute(sa.insert(member.class_), rows)
+        tx.connection.execute(sa.insert(member.class_), rows)
     return entries
 
 
@@ -78,4 +78,4 @@ def _remove(
         # MariaDB uses an index for the first condition only.
         these = row.resource_provider_id.in_(sorted({owner for owner, _ in chunk}))
         both = sa.tuple_(row.resource_provider_id, member).in_(chunk)
-        tx.execute(sa.delete(row).where(these, both))
+        tx.connection.execute(sa.delete(row).where(these, both))

@@ -177,5 +177,5 @@ def _plain(value: Any) -> Any:
 def _begin_anew(tx: Transaction) -> None:
     """Invalidate kept forests, and cursors of the journal."""
     tx.record_all()
-    tx.execute(sa.delete(models.JOURNAL_STATE))
+    tx.connection.execute(sa.delete(models.JOURNAL_STATE))
     content.CONTENT.complete(tx.connection)

@@ -4,7 +4,6 @@ A single provider is a batch of one. The number of statements does not depend on
 size of a batch.
 """
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -109,11 +108,11 @@ def _insert(
         for each in level
         for parent in [there[each.parent_uuid] if each.parent_uuid else None]
     ]
-    tx.execute(sa.insert(row), rows)
+    tx.connection.execute(sa.insert(row), rows)
     uuids = [each.uuid for each in level]
     for chunk in storage.chunks(each.uuid for each in level if not each.parent_uuid):
         roots = sa.update(row).where(row.uuid.in_(chunk))
-        tx.execute(roots.values(root_provider_id=row.id))
+        tx.connection.execute(roots.values(root_provider_id=row.id))
     # No other transaction sees the new rows until this one commits.
     return resource_provider.lock_by_uuids(tx, uuids)
 
@@ -126,7 +125,7 @@ def vacate(tx: Transaction, providers: Iterable[ResourceProvider]) -> None:
     row = models.ResourceProvider
     for provider in providers:
         update = sa.update(row).where(row.id == provider.id)
-        tx.execute(update.values(name=f"{VACATED}{provider.uuid}"))
+        tx.connection.execute(update.values(name=f"{VACATED}{provider.uuid}"))
 
 
 def rename(tx: Transaction, provider: ResourceProvider, name: str) -> None:
@@ -138,14 +137,14 @@ def rename(tx: Transaction, provider: ResourceProvider, name: str) -> None:
         return
     row = models.ResourceProvider
     taken = sa.select(row.id).where(row.name == name).where(row.id != provider.id)
-    if tx.execute(taken).first():
+    if tx.connection.execute(taken).first():
         raise errors.DuplicateName(
             f"Conflicting resource provider {name} already exists."
         )
     update = sa.update(row).where(row.id == provider.id).values(name=name)
-    tx.execute(update)
+    tx.connection.execute(update)
     before = node_of(provider)
-    after = dataclasses.replace(before, name=name)
+    after = before._replace(name=name)
     entries = [entry.of_provider(provider.uuid, before, after)]
     record_change(tx, [provider], entries, bump=False)
 
@@ -158,7 +157,7 @@ def delete(tx: Transaction, provider: ResourceProvider) -> None:
     """
     row = models.ResourceProvider
     children = sa.select(row.id).where(row.parent_provider_id == provider.id)
-    if tx.execute(children.limit(1)).first():
+    if tx.connection.execute(children.limit(1)).first():
         raise errors.CannotDeleteParent(
             f"Unable to delete parent resource provider {provider.uuid}: "
             "It has child resource providers."
@@ -181,17 +180,17 @@ def delete_many(tx: Transaction, providers: Sequence[ResourceProvider]) -> None:
     row, taken = models.ResourceProvider, models.Allocation.resource_provider_id
     for chunk in storage.chunks(provider.id for provider in providers):
         in_use = sa.select(taken).where(taken.in_(chunk)).limit(1)
-        if tx.execute(in_use).first():
+        if tx.connection.execute(in_use).first():
             raise errors.ProviderInUse("Resource provider has allocations.")
         for belonging in BELONGINGS:
-            tx.execute(
+            tx.connection.execute(
                 sa.delete(belonging).where(belonging.resource_provider_id.in_(chunk))
             )
         here = row.id.in_(chunk)
         # MySQL does not delete a row that another one refers to, not even itself.
         alone = {"root_provider_id": None, "parent_provider_id": None}
-        tx.execute(sa.update(row).where(here).values(alone))
-        tx.execute(sa.delete(row).where(here))
+        tx.connection.execute(sa.update(row).where(here).values(alone))
+        tx.connection.execute(sa.delete(row).where(here))
     declared.forget(tx, (provider.uuid for provider in providers))
     entries = [entry.of_provider(each.uuid, node_of(each), None) for each in providers]
     record_change(tx, providers, entries, bump=False)

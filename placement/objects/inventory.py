@@ -285,7 +285,7 @@ def _remove(
                 sa.tuple_(row.resource_provider_id, row.resource_class_id).in_(chunk)
             )
         )
-        tx.execute(delete)
+        tx.connection.execute(delete)
 
 
 def _classes_in_use(
@@ -333,7 +333,7 @@ def _insert(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
         for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
     if rows:
-        tx.execute(sa.insert(models.Inventory), rows)
+        tx.connection.execute(sa.insert(models.Inventory), rows)
 
 
 def _update(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
@@ -356,5 +356,5 @@ def _update(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
         .where(models.Inventory.resource_provider_id == sa.bindparam("provider_id"))
         .where(models.Inventory.resource_class_id == sa.bindparam("class_id"))
     )
-    if tx.execute(update, rows).rowcount != len(rows):
+    if tx.connection.execute(update, rows).rowcount != len(rows):
         raise errors.Conflict("Race condition detected when setting inventory.")

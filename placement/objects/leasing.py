@@ -79,7 +79,7 @@ def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
     """
     lease.check_kept(tx.connection)
     held = locking.lock_consumers(tx, [uuid])
-    if not held or tx.execute(_USED, {"consumer": uuid}).first() is None:
+    if not held or tx.connection.execute(_USED, {"consumer": uuid}).first() is None:
         raise errors.NotFound(f"No allocations for consumer '{uuid}'")
     end = lease.replace(tx, {held[uuid].id: uuid}, seconds)
     return Lease(uuid, end)

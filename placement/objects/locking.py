@@ -4,14 +4,12 @@ All transactions take these locks in the same order: consumers, then providers, 
 id. Under them, no other transaction changes the usages.
 """
 
-import collections
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from placement import errors
 from placement.db import models
 from placement.model.allocation import Claim, Place
 from placement.model.entry import Ownership
@@ -293,28 +291,6 @@ def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.id in kept]
 
 
-def check_claims(held: Held) -> None:
-    """Check the generations of the consumers in claims, and that the providers exist.
-
-    :raises ConcurrentUpdate: a generation differs; it names the first such
-    :raises BadRequest: a provider does not exist; it names the first such
-    """
-    for claim in held.names.claims:
-        wanted, record = claim.consumer, held.consumers.get(claim.consumer.uuid)
-        actual = record.generation if record else None
-        if wanted.guarded and wanted.generation != actual:
-            expected = "null" if actual is None else actual
-            raise errors.ConcurrentUpdate(
-                "consumer generation conflict - "
-                f"expected {expected} but got {wanted.generation}"
-            )
-    for uuid in held.names.provider_uuids:
-        if uuid not in held.providers:
-            raise errors.BadRequest(
-                f"Allocation for resource provider '{uuid}' that does not exist."
-            )
-
-
 def load_inventories(
     connection: sa.Connection, held: Held
 ) -> dict[Place, InventoryUsage]:
@@ -333,20 +309,3 @@ def load_inventories(
             raise LostRaceError(f"the class {names[class_id]} is now {name}")
         inventories[uuids[provider_id], name] = InventoryUsage(*[*fields, int(used)])
     return inventories
-
-
-def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
-    """Return the amount that rows use of each inventory."""
-    used: collections.Counter[Place] = collections.Counter()
-    for row in rows:
-        used[row.provider_uuid, row.class_name] += row.used
-    return used
-
-
-def amounts_of(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the amounts of rows, by consumer, provider and class."""
-    amounts: dict[str, dict[str, dict[str, int]]] = {}
-    for row in rows:
-        of_consumer = amounts.setdefault(row.consumer_uuid, {})
-        of_consumer.setdefault(row.provider_uuid, {})[row.class_name] = row.used
-    return amounts

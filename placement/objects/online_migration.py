@@ -39,7 +39,7 @@ def set_root_provider_ids(tx: Transaction, limit: int) -> int:
         .values(root_provider_id=models.ResourceProvider.id)
     )
     tx.record_all()
-    return tx.execute(change).rowcount
+    return tx.connection.execute(change).rowcount
 
 
 def count_incomplete_consumers(connection: sa.Connection) -> int:

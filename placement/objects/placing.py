@@ -88,7 +88,7 @@ def write(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
     inventories = locking.load_inventories(tx.connection, own)
-    refused = replacing.list_refused(claims, inventories, locking.sum_up(own.rows))
+    refused = replacing.list_refused(claims, inventories, replacing.sum_up(own.rows))
     if refused:
         raise Refused([claim.consumer.uuid for claim, _ in refused])
     replacing.write_held(tx, own, replacing.store_consumers(tx, own))
@@ -102,7 +102,7 @@ def write(
 
 def _stands(connection: sa.Connection, ground: Ground, held: Held) -> bool:
     """Return whether the consumers are as they were when the choice was made."""
-    using = locking.amounts_of(held.rows)
+    using = replacing.amounts_of(held.rows)
     now = {
         uuid: Standing(record.generation, record.owner, using[uuid])
         for uuid, record in held.consumers.items()

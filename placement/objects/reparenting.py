@@ -139,7 +139,7 @@ def _set_parent(
     row = models.ResourceProvider
     update = sa.update(row).where(row.id == moved.id)
     update = update.values(parent_provider_id=parent and parent.id)
-    tx.execute(update)
+    tx.connection.execute(update)
 
 
 def _set_root(
@@ -150,4 +150,4 @@ def _set_root(
     row = models.ResourceProvider
     for chunk in storage.chunks(provider.id for provider in subtree):
         update = sa.update(row).where(row.id.in_(chunk))
-        tx.execute(update.values(root_provider_id=root.id))
+        tx.connection.execute(update.values(root_provider_id=root.id))

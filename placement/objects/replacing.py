@@ -1,5 +1,6 @@
 """Replacing and deleting the allocations of consumers, under locks."""
 
+import collections
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -49,7 +50,7 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
     :raises Conflict: an amount does not fit
     """
     held = locking.hold(tx, locking.look_up(tx.connection, claims))
-    locking.check_claims(held)
+    check_claims(held)
     try:
         check_attempts(attempts)
         replace_held(tx, held)
@@ -57,6 +58,28 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
         ) from exc
+
+
+def check_claims(held: Held) -> None:
+    """Check the generations of the consumers in claims, and that the providers exist.
+
+    :raises ConcurrentUpdate: a generation differs; it names the first such
+    :raises BadRequest: a provider does not exist; it names the first such
+    """
+    for claim in held.names.claims:
+        wanted, record = claim.consumer, held.consumers.get(claim.consumer.uuid)
+        actual = record.generation if record else None
+        if wanted.guarded and wanted.generation != actual:
+            expected = "null" if actual is None else actual
+            raise errors.ConcurrentUpdate(
+                "consumer generation conflict - "
+                f"expected {expected} but got {wanted.generation}"
+            )
+    for uuid in held.names.provider_uuids:
+        if uuid not in held.providers:
+            raise errors.BadRequest(
+                f"Allocation for resource provider '{uuid}' that does not exist."
+            )
 
 
 def check_attempts(attempts: int) -> None:
@@ -89,7 +112,7 @@ def replace_held(
             usages[uuid, name] = InventoryUsage.of(inventory, old.used if old else 0)
     try:
         staying = [claim for claim in held.names.claims if claim.amounts]
-        check_room(staying, usages, locking.sum_up(held.rows))
+        check_room(staying, usages, sum_up(held.rows))
     except errors.Conflict:
         # The loser of a race to create the same consumer gets an error about the race,
         # not about room that the winner has taken.
@@ -201,7 +224,7 @@ def store_consumers(tx: Transaction, held: Held) -> list[dict[str, Any]]:
             if attributes != record.attributes:
                 changed.append({"changed_id": record.id, **attributes._asdict()})
     if changed:
-        tx.execute(_UPDATE_CONSUMER, changed)
+        tx.connection.execute(_UPDATE_CONSUMER, changed)
     if old:
         resource_provider.increase_generations(tx, models.Consumer, old, RACE)
     return sorted(new, key=itemgetter("uuid"))
@@ -246,7 +269,7 @@ def _insert_consumers(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> Non
     if not rows:
         return
     try:
-        tx.execute(_INSERT_CONSUMERS, rows)
+        tx.connection.execute(_INSERT_CONSUMERS, rows)
     except db_exc.DBDuplicateEntry:
         # Another request was faster, unless two UUIDs differ only in case.
         if tx.dialect in ("mysql", "mariadb"):
@@ -291,11 +314,28 @@ def write_held(
         for name, amount in amounts.items()
     ]
     if rows:
-        tx.execute(_INSERT, rows)
+        tx.connection.execute(_INSERT, rows)
     leaving = {claim.consumer.uuid for claim in held.names.claims if not claim.amounts}
     if leaving:
         _remove(tx, [held.consumers[uuid] for uuid in leaving & held.consumers.keys()])
     return _record_change(tx, held, leaving)
+
+
+def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
+    """Return the amount that rows use of each inventory."""
+    used: collections.Counter[Place] = collections.Counter()
+    for row in rows:
+        used[row.provider_uuid, row.class_name] += row.used
+    return used
+
+
+def amounts_of(rows: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the amounts of rows, by consumer, provider and class."""
+    amounts: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        of_consumer = amounts.setdefault(row.consumer_uuid, {})
+        of_consumer.setdefault(row.provider_uuid, {})[row.class_name] = row.used
+    return amounts
 
 
 def delete_all(tx: Transaction, consumer_uuid: str) -> None:
@@ -315,7 +355,7 @@ def delete_held(tx: Transaction, held: Held) -> None:
     """Remove locked consumers and their allocations. No generation changes."""
     _delete(tx, held.rows)
     _remove(tx, held.consumers.values())
-    before, places = locking.amounts_of(held.rows), _places(held)
+    before, places = amounts_of(held.rows), _places(held)
     entries: list[Entry] = []
     for uuid, record in held.consumers.items():
         entries += entry.of_allocations(
@@ -362,7 +402,7 @@ def _record_change(
 def _entries(held: Held) -> list[Entry]:
     """Return the journal entries for the changes of claims."""
     entries: list[Entry] = []
-    before, places = locking.amounts_of(held.rows), _places(held)
+    before, places = amounts_of(held.rows), _places(held)
     for claim in held.names.claims:
         wanted, generation = claim.consumer, None
         record = held.consumers.get(wanted.uuid)

@@ -46,7 +46,7 @@ def reshape(
     names = locking.look_up(tx.connection, claims, providers=shapes.keys())
     held = locking.hold(tx, names)
     _check_providers(shapes, held)
-    locking.check_claims(held)
+    replacing.check_claims(held)
     _check_classes(tx, shapes, names)
     try:
         replacing.check_attempts(attempts)

@@ -59,7 +59,7 @@ def lock_ids_by_name(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
             .with_for_update(read=True, key_share=True)
         )
         # A class may have been deleted since, and its id given to another one.
-        if not custom.keys() <= set(tx.execute(query).scalars()):
+        if not custom.keys() <= set(tx.connection.execute(query).scalars()):
             raise LostRaceError("a resource class has gone")
     return ids
 
@@ -89,7 +89,7 @@ def lock_by_name(tx: Transaction, name: str) -> ResourceClass:
     if exact_match.is_searchable(name):
         query = sa.select(models.ResourceClass.id)
         query = query.where(models.ResourceClass.name == name).with_for_update()
-        tx.execute(query).all()
+        tx.connection.execute(query).all()
     return get_by_name(tx.connection, name)
 
 
@@ -105,7 +105,7 @@ def create(tx: Transaction, name: str) -> None:
     """Create a custom resource class, whose name is known to be free."""
     _queue_up(tx)
     row = {"id": _next_id(tx.connection), "name": name}
-    tx.execute(sa.insert(models.ResourceClass), row)
+    tx.connection.execute(sa.insert(models.ResourceClass), row)
     tx.record_names([Entry(entry.CLASS_CREATED, name)])
 
 
@@ -119,7 +119,7 @@ def ensure(tx: Transaction, names: Iterable[str]) -> None:
     first = _next_id(tx.connection)
     rows = [{"id": first + number, "name": name} for number, name in enumerate(new)]
     if rows:
-        tx.execute(sa.insert(models.ResourceClass), rows)
+        tx.connection.execute(sa.insert(models.ResourceClass), rows)
         entries = [Entry(entry.CLASS_CREATED, name) for name in new]
         tx.record_names(entries)
 
@@ -137,13 +137,13 @@ def _next_id(connection: sa.Connection) -> int:
 def _queue_up(tx: Transaction) -> None:
     """Wait for transactions that create classes, so that no id is used twice."""
     first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
-    tx.execute(first.limit(1).with_for_update()).all()
+    tx.connection.execute(first.limit(1).with_for_update()).all()
 
 
 def rename(tx: Transaction, known: ResourceClass, name: str) -> None:
     """Give a class another name, which is known to be free."""
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
-    tx.execute(update.values(name=name))
+    tx.connection.execute(update.values(name=name))
     if name != known.name:
         entries = [Entry(entry.CLASS_RENAMED, known.name, after={"name": name})]
         tx.record_names(entries)
@@ -157,8 +157,8 @@ def delete(tx: Transaction, known: ResourceClass) -> None:
     used = sa.select(models.Inventory.id).where(
         models.Inventory.resource_class_id == known.id
     )
-    if tx.execute(used.limit(1)).first():
+    if tx.connection.execute(used.limit(1)).first():
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
-    tx.execute(sa.delete(row).where(row.id == known.id))
+    tx.connection.execute(sa.delete(row).where(row.id == known.id))
     tx.record_names([Entry(entry.CLASS_DELETED, known.name)])

@@ -298,7 +298,7 @@ def increase_generations(
     """
     for chunk in storage.chunks(known):
         parameters = {"ids": [row_id for row_id, _ in chunk], "known": chunk}
-        if tx.execute(_increase(row), parameters).rowcount != len(chunk):
+        if tx.connection.execute(_increase(row), parameters).rowcount != len(chunk):
             raise errors.ConcurrentUpdate(complaint)
 
 

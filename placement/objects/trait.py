@@ -94,7 +94,7 @@ def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
 
 def create(tx: Transaction, name: str) -> Trait:
     """Create a trait, whose name is known to be free."""
-    tx.execute(sa.insert(models.Trait), {"name": name})
+    tx.connection.execute(sa.insert(models.Trait), {"name": name})
     tx.record_names([Entry(entry.TRAIT_CREATED, name)])
     return get_by_name(tx.connection, name)
 
@@ -129,12 +129,12 @@ def delete(tx: Transaction, known: Trait) -> None:
     had = sa.select(models.ResourceProviderTrait.trait_id).where(
         models.ResourceProviderTrait.trait_id == known.id
     )
-    if tx.execute(had.limit(1)).first():
+    if tx.connection.execute(had.limit(1)).first():
         raise errors.Conflict(
             f"The trait {known.name} is in use by a resource provider."
         )
     row = models.Trait
-    result = tx.execute(sa.delete(row).where(row.id == known.id))
+    result = tx.connection.execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
         raise errors.NotFound(UNKNOWN_TRAIT.format(name=known.name))
     tx.record_names([Entry(entry.TRAIT_DELETED, known.name)])

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import sqlalchemy as sa
 
@@ -42,12 +42,6 @@ class Transaction:
     def dialect(self) -> str:
         """The name of the database's dialect."""
         return self.connection.dialect.name
-
-    def execute(
-        self, statement: sa.Executable, parameters: Any = None
-    ) -> sa.CursorResult[*tuple[Any, ...]]:
-        """Execute a statement."""
-        return self.connection.execute(statement, parameters)
 
     def record(self, entries: Iterable[Entry]) -> None:
         """Add entries for the journal; those of one type and subject become one."""

@@ -417,8 +417,8 @@ def test_a_claim_is_not_written_for_a_class_that_got_the_id_of_another(
         if not held:
             row = models.ResourceClass
             renaming = sa.update(row).where(row.name == "CUSTOM_A")
-            tx.execute(renaming.values(name="CUSTOM_B"))
-            tx.execute(sa.insert(row).values(name="CUSTOM_A"))
+            tx.connection.execute(renaming.values(name="CUSTOM_B"))
+            tx.connection.execute(sa.insert(row).values(name="CUSTOM_A"))
         held.append(args)
         return hold(tx, *args, **options)
 

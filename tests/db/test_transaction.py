@@ -31,7 +31,7 @@ def count(database: Database) -> int:
 
 
 def add(tx: Transaction) -> None:
-    tx.execute(ADD)
+    tx.connection.execute(ADD)
     tx.record_names([Entry(entry.TRAIT_CREATED, "CUSTOM_ONE")])
 
 

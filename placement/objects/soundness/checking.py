@@ -147,7 +147,7 @@ def _check_content(connection: sa.Connection, present: Set[str]) -> Iterator[Fin
 def _complete(table: sa.Table, tx: Transaction) -> int:
     rows = content.CONTENT.rows[table](tx.connection)
     if rows:
-        tx.execute(sa.insert(table), rows)
+        tx.connection.execute(sa.insert(table), rows)
     return len(rows)
 
 

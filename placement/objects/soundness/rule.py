@@ -53,7 +53,7 @@ class Removal:
     def __call__(self, tx: Transaction) -> int:
         """Remove the rows, and return how many they were."""
         removal = sa.delete(self.table).where(self.condition)
-        return tx.execute(removal).rowcount
+        return tx.connection.execute(removal).rowcount
 
     def count_shared(self, connection: sa.Connection) -> int:
         """Return how many of the rows are allocations of consumers that keep others."""

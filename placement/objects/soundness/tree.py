@@ -51,10 +51,10 @@ _SET_ROOT = (
 
 def set_roots(tx: Transaction) -> int:
     """Give each provider the root that its parents lead to, where they lead to one."""
-    moved = tx.execute(_MISPLACED).all()
+    moved = tx.connection.execute(_MISPLACED).all()
     for chunk in storage.chunks(moved):
         roots = [{"of_id": row.id, "root": row.root_id} for row in chunk]
-        tx.execute(_SET_ROOT, roots)
+        tx.connection.execute(_SET_ROOT, roots)
     tx.record_trees(
         {row.root_id for row in moved},
         [
