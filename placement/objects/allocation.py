@@ -1,6 +1,6 @@
 """Allocations as they are read: how much of which providers each consumer uses."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -72,7 +72,7 @@ _OF_PROVIDER = (
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return the allocations of a consumer, in the order of provider and class ids."""
-    return _allocations_of(_list_exactly(connection, _OF_CONSUMER, "uuid", uuid))
+    return _with_time(_list_exactly(connection, _OF_CONSUMER, "uuid", uuid))
 
 
 def list_by_consumers(
@@ -80,12 +80,11 @@ def list_by_consumers(
 ) -> dict[str, list[Allocation]]:
     """Return the allocations of consumers, by UUID, without those that have none."""
     allocations: dict[str, list[Allocation]] = {}
-    searchable = {uuid for uuid in uuids if exact_match.is_searchable(uuid)}
-    for chunk in storage.chunks(sorted(searchable)):
-        rows = connection.execute(_OF_CONSUMERS, {"consumers": chunk}).all()
-        for each in _allocations_of(rows).allocations:
-            if each.consumer.uuid in searchable:
-                allocations.setdefault(each.consumer.uuid, []).append(each)
+    wanted = sorted(exact_match.searchable(connection, uuids))
+    rows = storage.select_each(connection, _OF_CONSUMERS, "consumers", wanted)
+    for each in _allocations_of(rows):
+        if each.consumer.uuid in uuids:
+            allocations.setdefault(each.consumer.uuid, []).append(each)
     return allocations
 
 
@@ -101,7 +100,7 @@ def list_by_provider(
     # Allocations that lack a consumer or one of its names are not part of the API.
     complete = [row for row in rows if None not in (*row[:3], row.class_name)]
     number = rows[0].provider_generation if rows else None
-    return number, _allocations_of(complete)
+    return number, _with_time(complete)
 
 
 def _list_exactly(
@@ -118,13 +117,16 @@ def _list_exactly(
     return [row for row in rows if getattr(row, column) == uuid]
 
 
-def _allocations_of(rows: Sequence[Any]) -> Allocations:
+def _with_time(rows: Sequence[Any]) -> Allocations:
+    modified = clock.newest(row.created_at for row in rows)
+    return Allocations(_allocations_of(rows), modified)
+
+
+def _allocations_of(rows: Iterable[Any]) -> list[Allocation]:
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
     for *key, class_name, used, _ in rows:
         amounts.setdefault(tuple(key), {})[class_name] = used
-    allocations = [
+    return [
         Allocation(Consumer(*consumer), provider_uuid, generation, each)
         for (*consumer, provider_uuid, generation), each in amounts.items()
     ]
-    modified = clock.newest(row.created_at for row in rows)
-    return Allocations(allocations, modified)

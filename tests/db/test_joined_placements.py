@@ -11,9 +11,8 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception
 
-from placement import app, errors, operation
+from placement import app, errors, operation, placing
 from placement.db import models
-from placement.placing import joining
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.gathering import Gathering
@@ -39,14 +38,14 @@ def client(gathering: Gathering[Any, Any], database: Database) -> Client:
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Give how many requests each transaction of several has placed."""
-    run, numbers = joining._run_together, list[int]()
+    run, numbers = placing._run_together, list[int]()
 
     def watch(asked: Any) -> Any:
         outcomes = run(asked)
         numbers.append(len([each for each in outcomes if each]))
         return outcomes
 
-    monkeypatch.setattr(joining, "_run_together", watch)
+    monkeypatch.setattr(placing, "_run_together", watch)
     return numbers
 
 
@@ -308,7 +307,7 @@ def test_a_lost_race_is_tried_again_by_each_and_an_outage_by_none(
         lost = exception.DBConnectionError()
         raise errors.DatabaseUnavailable("Please retry.") from lost
 
-    monkeypatch.setattr(joining, "_run_together", fail)
+    monkeypatch.setattr(placing, "_run_together", fail)
     calls = [functools.partial(client.place, uuids(1)) for _ in range(3)]
     answers = together(gathering, calls)
     assert statuses(answers) == [503 if is_away else 201] * 3
@@ -320,7 +319,7 @@ def test_a_host_that_others_fill_meanwhile_is_left_for_another(
 ) -> None:
     full = client.make_provider(VCPU=3)
     warm_up(client)
-    choose, others = joining._choose, list[str]()
+    choose, others = placing._choose, list[str]()
 
     def choose_slowly(*args: Any) -> Any:
         parts = choose(*args)
@@ -328,7 +327,7 @@ def test_a_host_that_others_fill_meanwhile_is_left_for_another(
         others.append(client.make_provider(VCPU=3))
         return parts
 
-    monkeypatch.setattr(joining, "_choose", choose_slowly)
+    monkeypatch.setattr(placing, "_choose", choose_slowly)
     calls = [functools.partial(client.place, uuids(1)) for _ in range(3)]
     assert statuses(together(gathering, calls)) == [201] * 3
     used = [client.usages(each)["VCPU"] for each in (full, *others)]
@@ -364,12 +363,12 @@ def test_nobody_waits_for_what_may_take_long(
 ) -> None:
     client.make_provider(VCPU=20)
     warm_up(client)
-    run, seen = joining._run, []
+    run, seen = placing._run, []
 
     def watch(asked: Any) -> Any:
         seen.append(asked)
         return run(asked)
 
-    monkeypatch.setattr(joining, "_run", watch)
+    monkeypatch.setattr(placing, "_run", watch)
     assert client.place(uuids(number), **more).status in (200, 201)
     assert bool(seen) == joins

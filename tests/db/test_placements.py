@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 import sqlalchemy as sa
 
-from placement import errors
+from placement import errors, placing
 from placement.db import models
-from placement.placing import placing
 from placement.schemas import placing as wire
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database

@@ -100,7 +100,7 @@ INNER = {
         {"checksum"},
     ],
     PACKAGE / "objects": [
-        {"leasing", "placing", "reshaper"},
+        {"leasing", "reshaper"},
         {"replacing"},
         {"allocation", "locking"},
         {"aggregate", "copying", "inventory", "reparenting", "trait"},

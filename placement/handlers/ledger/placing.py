@@ -1,10 +1,9 @@
 """Placements: choose and claim in one request."""
 
-from placement import errors
+from placement import errors, placing
 from placement.microversion import MAXIMUM
 from placement.operation import Call
-from placement.placing import joining
-from placement.placing.placing import NoHostServes
+from placement.placing import NoHostServes
 from placement.schemas import explanation
 from placement.schemas import placing as wire
 from placement_foundation.http.operation import Reply
@@ -24,7 +23,7 @@ def place(call: Call[None]) -> Reply:
     """
     order = wire.parse(call.body, call.query)
     try:
-        value = joining.place(call.ledger, call.context, order)
+        value = placing.place(call.ledger, call.context, order)
     except NoHostServes as exc:
         document = explanation.render(exc.reasons, View(MAXIMUM))
         raise errors.NoRoom(str(exc), document) from exc

@@ -1,1 +1,0 @@
-"""Requests for placements: read, choose, write, until no other request interferes."""
