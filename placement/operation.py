@@ -2,22 +2,21 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from placement import conf
-from placement.forest import cache
+from placement import conf, errors
+from placement.forest import cache, reading
 from placement.forest.cache import CachedForest
 from placement.forest.checkpoint import Checkpoint
 from placement.forest.forest import Forest
 from placement.forest.part import Part
-from placement.model.resource_provider import ResourceProvider
-from placement.model.tree import Provider
+from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
+from placement.model.tree import Provider, Tree
 from placement.objects import resource_provider
 from placement.objects.journal.keeping import Keeper
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
-from placement.questions import providers
 from placement_foundation.gathering import Gathering
 from placement_foundation.http import operation
 from placement_foundation.http.operation import Connection
@@ -97,11 +96,24 @@ class Call(operation.Call[S, Context]):
         """
         return resource_provider.lock(tx, self.load(tx.connection))
 
-    def named_provider(self) -> tuple[Forest, Provider]:
-        """Return the provider whose ``uuid`` is in the path, and a forest that has it.
+    def tree(self, named: Mapping[str, str]) -> Tree | None:
+        """Return the tree of a provider at this moment; None if there is none.
+
+        It is read: that takes one query, and to bring the kept forest up to date takes
+        two in a transaction.
+
+        :param named: the ``uuid`` or the ``name`` of the provider
+        """
+        return self.fetch(functools.partial(reading.load_around, named=named))
+
+    def named_provider(self) -> Provider:
+        """Return the provider whose ``uuid`` is in the path.
 
         :raises NotFound: there is no such provider
         """
         uuid = self.path["uuid"]
-        forest = self.forest(providers.part_around(uuid))
-        return forest, providers.get_by_uuid(forest, uuid)
+        tree = self.tree({"uuid": uuid})
+        for member in tree.members if tree else ():
+            if member.uuid == uuid:
+                return member
+        raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=uuid))

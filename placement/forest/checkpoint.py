@@ -116,7 +116,7 @@ def are_same(one: Forest, other: Forest) -> bool:
 
 
 def _names(words: Vocabulary) -> tuple[object, ...]:
-    return words.classes, words.traits, words.times
+    return words.classes, words.traits
 
 
 def _rows(tree: Tree | None) -> list[object]:

@@ -15,7 +15,6 @@ def load_vocabulary(connection: Connection) -> Vocabulary:
     return vocabulary.of_names(
         {each.id: each.name for each in classes},
         {each.id: each.name for each in traits},
-        {each.id: each.modified for each in traits},
     )
 
 

@@ -21,7 +21,9 @@ from sqlalchemy import orm
 from placement.db import models
 from placement.forest.vocabulary import Vocabulary
 from placement.model.inventory import FIELDS, InventoryUsage
+from placement.model.trait import CUSTOM_PREFIX
 from placement.model.tree import Provider, Tree, walk
+from placement.objects import exact_match
 from placement.objects.inventory import USED
 from placement.objects.resource_provider import stored_generation
 
@@ -109,6 +111,15 @@ _space: Any = sa.literal_column("' '")
 _TRAITS = sa.select(
     sa.func.aggregate_strings(sa.cast(_trait.trait_id, sa.String(20)), _comma)
 )
+_NAMED_TRAITS = (
+    sa.select(
+        sa.func.aggregate_strings(
+            sa.cast(models.Trait.id, sa.String(20)) + _space + models.Trait.name, _comma
+        )
+    )
+    .select_from(_trait)
+    .join(models.Trait, models.Trait.id == _trait.trait_id)
+)
 _AGGREGATES = (
     sa.select(
         sa.func.aggregate_strings(
@@ -146,13 +157,14 @@ _AGGREGATES_OF_EACH = _of_each(_AGGREGATES, _aggregate.resource_provider_id)
 def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Select all about few providers: a row for each inventory, or one without.
 
-    That is faster than several queries. The hints keep the database from joining the
+    That is faster than several queries. It has the names of traits and classes as well,
+    and so needs no vocabulary. The hints keep the database from joining the
     strings of a provider again for each of its rows; MariaDB needs none. The rows are
     in no order: to sort so few is faster in Python.
     """
     few = (
         _PROVIDERS.add_columns(
-            _of_one(_TRAITS, _trait.resource_provider_id).label("traits"),
+            _of_one(_NAMED_TRAITS, _trait.resource_provider_id).label("traits"),
             _of_one(_AGGREGATES, _aggregate.resource_provider_id).label("aggregates"),
         )
         .where(wanted)
@@ -161,14 +173,29 @@ def _together(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
         .cte("few")
         .prefix_with("MATERIALIZED", dialect="postgresql")
     )
-    return sa.select(*few.c, *_INVENTORY_COLUMNS, USED).outerjoin_from(
-        few, _inventory, _inventory.resource_provider_id == few.c.id
+    return (
+        sa.select(*few.c, *_INVENTORY_COLUMNS, USED, models.ResourceClass.name)
+        .outerjoin_from(few, _inventory, _inventory.resource_provider_id == few.c.id)
+        .outerjoin(
+            models.ResourceClass,
+            models.ResourceClass.id == _inventory.resource_class_id,
+        )
+    )
+
+
+def _with_member(key: str) -> sa.Select[Any]:
+    """Select all about the trees of the providers with a value in a column."""
+    other = orm.aliased(_provider)
+    named = getattr(other, key) == sa.bindparam("wanted")
+    return _together(
+        _provider.root_provider_id.in_(sa.select(other.root_provider_id).where(named))
     )
 
 
 _OF_SOME = _together(
-    _provider.root_provider_id.in_(sa.bindparam("root_ids", expanding=True))
+    _provider.root_provider_id.in_(sa.bindparam("wanted", expanding=True))
 )
+_AROUND = {key: _with_member(key) for key in ("uuid", "name")}
 _WIDTH = len(_Row._fields)
 # The values of a provider's fields, in their order.
 _PROVIDER_FIELDS = [each.name for each in dataclasses.fields(Provider)]
@@ -178,15 +205,18 @@ _INVENTORIES_AT = _PROVIDER_FIELDS.index("inventories")
 _BEFORE_FIELDS = 3
 # How many joined strings are remembered, with the values that are made of them: a cloud
 # has few different ones, and a change of a provider seldom changes them.
-MOST_STRINGS = 512
+MOST_STRINGS = 1024
 
 
 class _Found(NamedTuple):
     """Rows of providers, and of their inventories, traits and aggregates.
 
-    Each begins with the id of the provider.
+    Each begins with the id of the provider. ``classes`` has the names of the resource
+    classes in them, by id, and ``parse_traits`` parses the joined traits.
     """
 
+    classes: Mapping[int, str]
+    parse_traits: Callable[[str], _Names]
     providers: Mapping[int, _Row]
     traits: Iterable[Sequence[Any]]
     aggregates: Iterable[Sequence[Any]]
@@ -207,20 +237,36 @@ def load(
     if root_ids is not None and not root_ids:
         return {}
     # Listing too many would take longer than loading all.
-    listed = root_ids if root_ids and len(root_ids) <= MOST_LISTED_ROOTS else None
+    if root_ids and len(root_ids) <= MOST_LISTED_ROOTS:
+        return _Loader(
+            _read_some(connection, _OF_SOME, sorted(root_ids)), former
+        ).trees()
     with contextlib.ExitStack() as opened:
-        if listed:
-            rows, parsers = _read_some(connection, listed), _parsers_of(vocabulary)
-        else:
-            rows = _read_all(connection, opened)
-            parsers = _make_parsers(vocabulary, None)
-        trees = _Loader(rows, vocabulary, parsers, former).trees()
-    if root_ids is None or listed is not None:
+        trees = _Loader(_read_all(connection, vocabulary, opened), former).trees()
+    if root_ids is None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
 
 
-def _read_all(connection: sa.Connection, opened: contextlib.ExitStack) -> _Found:
+def load_around(connection: sa.Connection, named: Mapping[str, str]) -> Tree | None:
+    """Return the tree of a provider, by one query; None if there is no such provider.
+
+    :param named: the ``uuid`` or the ``name`` of the provider
+    """
+    [(key, wanted)] = named.items()
+    if not exact_match.is_searchable(wanted):
+        return None
+    trees = _Loader(_read_some(connection, _AROUND[key], wanted), None).trees()
+    # The database may consider other strings equal to this one.
+    for tree in trees.values():
+        if any(getattr(member, key) == wanted for member in tree.members):
+            return tree
+    return None
+
+
+def _read_all(
+    connection: sa.Connection, vocabulary: Vocabulary, opened: contextlib.ExitStack
+) -> _Found:
     """Read the rows of all providers, some at a time.
 
     :param opened: closes results that are not read to the end. Until then, a driver may
@@ -234,7 +280,14 @@ def _read_all(connection: sa.Connection, opened: contextlib.ExitStack) -> _Found
         rows = connection.execute(query, execution_options=options)
         yield from opened.enter_context(rows)
 
+    @functools.cache
+    def parse_traits(joined: str) -> _Names:
+        names = vocabulary.in_order(map(int, joined.split(SEPARATOR)))
+        return names, frozenset(names)
+
     return _Found(
+        vocabulary.classes,
+        parse_traits,
         {row[0]: _Row._make(row) for row in stream(_PROVIDERS)},
         stream(_TRAITS_OF_EACH),
         stream(_AGGREGATES_OF_EACH),
@@ -242,20 +295,24 @@ def _read_all(connection: sa.Connection, opened: contextlib.ExitStack) -> _Found
     )
 
 
-def _read_some(connection: sa.Connection, root_ids: Collection[int]) -> _Found:
+def _read_some(
+    connection: sa.Connection, query: sa.Select[Any], wanted: object
+) -> _Found:
     """Read the rows of the providers of some trees."""
-    parameters = {"root_ids": sorted(root_ids)}
     # By provider and resource class, which is None in the only row of a provider that
     # has no inventory.
     rows = sorted(
-        connection.execute(_OF_SOME, parameters),
+        connection.execute(query, {"wanted": wanted}).all(),
         key=operator.itemgetter(0, _WIDTH + 2),
     )
+    having = [row for row in rows if row[-1] is not None]
     return _Found(
+        {row[_WIDTH + 2]: row[-1] for row in having},
+        _parse_names,
         {row[0]: _Row._make(row[:_WIDTH]) for row in rows},
         [(row[0], row[_WIDTH]) for row in rows],
         [(row[0], row[_WIDTH + 1]) for row in rows],
-        [(row[0], *row[_WIDTH + 2 :]) for row in rows if row[_WIDTH + 2] is not None],
+        [(row[0], *row[_WIDTH + 2 : -1]) for row in having],
     )
 
 
@@ -282,16 +339,8 @@ def _parents_of(rows: Mapping[int, _Row]) -> dict[int, int | None]:
 class _Loader:
     """Makes values of the rows of some trees."""
 
-    def __init__(
-        self,
-        found: _Found,
-        vocabulary: Vocabulary,
-        parsers: "_Parsers",
-        former: Former,
-    ) -> None:
+    def __init__(self, found: _Found, former: Former) -> None:
         self._found = found
-        self._vocabulary = vocabulary
-        self._parsers = parsers
         self._former = former
 
     def trees(self) -> dict[int, Tree]:
@@ -300,8 +349,8 @@ class _Loader:
         stored = self._found.providers
         rows = {key: row for key, row in stored.items() if row.root_id in stored}
         # Many providers have equal values, and share them to save memory.
-        traits = _parsed(self._found.traits, self._parsers.traits)
-        aggregates = _parsed(self._found.aggregates, self._parsers.aggregates)
+        traits = _parsed(self._found.traits, self._found.parse_traits)
+        aggregates = _parsed(self._found.aggregates, _parse_names)
         held = self._inventories()
         trees = {}
         parents = _parents_of(rows)
@@ -339,7 +388,7 @@ class _Loader:
 
     def _inventories(self) -> dict[int, _Inventories]:
         """Return the inventories, and what is used of them, by id of the provider."""
-        classes = self._vocabulary.classes
+        classes = self._found.classes
         usages: dict[tuple[Any, ...], InventoryUsage] = {}
         inventories: dict[int, dict[str, InventoryUsage]] = {}
         times: dict[int, list[Any]] = {}
@@ -375,40 +424,16 @@ def _parsed(
     return {key: parse(text) for key, text in texts if text}
 
 
-class _Parsers(NamedTuple):
-    """Functions that parse joined strings, and remember the results."""
+@functools.lru_cache(MOST_STRINGS)
+def _parse_names(joined: str) -> _Names:
+    """Return names, each of which is listed with its id, the oldest first.
 
-    traits: Callable[[str], _Names]
-    aggregates: Callable[[str], _Names]
-
-
-def _make_parsers(vocabulary: Vocabulary, most: int | None) -> _Parsers:
-    """Return parsers.
-
-    :param most: how many strings each of them remembers; None means all
+    Custom traits come after standard ones.
     """
-
-    def parse_traits(joined: str) -> _Names:
-        names = vocabulary.in_order(map(int, joined.split(SEPARATOR)))
-        return names, frozenset(names)
-
-    remember = functools.lru_cache(most)
-    return _Parsers(remember(parse_traits), remember(_parse_aggregates))
-
-
-# Names seldom change: two vocabularies are in use, that of the kept forest, and that of
-# a forest to compare it with.
-@functools.lru_cache(maxsize=2)
-def _parsers_of(vocabulary: Vocabulary) -> _Parsers:
-    return _make_parsers(vocabulary, MOST_STRINGS)
-
-
-def _parse_aggregates(joined: str) -> _Names:
-    """Return UUIDs, each of which is listed with its id, the oldest first."""
     listed = [each.partition(" ") for each in joined.split(SEPARATOR)]
-    listed.sort(key=lambda each: int(each[0]))
-    uuids = tuple([uuid for _, _, uuid in listed if uuid])
-    return uuids, frozenset(uuids)
+    listed.sort(key=lambda each: (each[2].startswith(CUSTOM_PREFIX), int(each[0])))
+    names = tuple([name for _, _, name in listed])
+    return names, frozenset(names)
 
 
 def _like(values: tuple[Any, ...], former: Provider | None) -> Provider:

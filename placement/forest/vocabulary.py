@@ -1,7 +1,6 @@
 """The names of all resource classes and traits."""
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Mapping
 
 from placement.model.trait import CUSTOM_PREFIX
@@ -12,7 +11,7 @@ class Vocabulary:
     """All names, by id.
 
     Traits are in the order of their creation, standard ones first; ``ranks`` are their
-    places in this order, by id. ``times`` are those of their last change, by id.
+    places in this order, by id.
     """
 
     classes: Mapping[int, str]
@@ -20,9 +19,6 @@ class Vocabulary:
     class_ids: Mapping[str, int]
     trait_ids: Mapping[str, int]
     ranks: Mapping[int, int]
-    times: Mapping[int, datetime.datetime | None] = dataclasses.field(
-        default_factory=dict
-    )
 
     def in_order(self, trait_ids: Iterable[int]) -> tuple[str, ...]:
         """Return the names of traits, in the order of their creation."""
@@ -32,15 +28,8 @@ class Vocabulary:
         return tuple(map(self.traits.__getitem__, ordered))
 
 
-def of_names(
-    classes: Mapping[int, str],
-    traits: Mapping[int, str],
-    times: Mapping[int, datetime.datetime | None] | None = None,
-) -> Vocabulary:
-    """Return the vocabulary of some names, given by id.
-
-    :param times: when the traits were last changed, by id
-    """
+def of_names(classes: Mapping[int, str], traits: Mapping[int, str]) -> Vocabulary:
+    """Return the vocabulary of some names, given by id."""
     by_age = {
         key: traits[key]
         for key in sorted(
@@ -53,5 +42,4 @@ def of_names(
         class_ids={name: key for key, name in classes.items()},
         trait_ids={name: key for key, name in by_age.items()},
         ranks={key: rank for rank, key in enumerate(by_age)},
-        times=times or {},
     )

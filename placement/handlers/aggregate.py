@@ -11,7 +11,7 @@ from placement_foundation.http.operation import Reply, writing
 
 def list_aggregates(call: Call[None]) -> Reply:
     """List the aggregates of a provider."""
-    _, provider = call.named_provider()
+    provider = call.named_provider()
     value = Belongings(provider.aggregate_uuids, provider.generation)
     return Reply(value, modified=clock.now())
 

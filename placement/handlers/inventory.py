@@ -16,7 +16,7 @@ OUT_OF_DATE = "resource provider generation conflict"
 
 def list_inventories(call: Call[None]) -> Reply:
     """List all inventories of a provider."""
-    _, provider = call.named_provider()
+    provider = call.named_provider()
     value = Belongings(provider.inventories, provider.generation)
     times = provider.inventory_times
     return Reply(value, modified=clock.newest(times) if times else None)
@@ -37,7 +37,7 @@ def show_inventory(call: Call[None]) -> Reply:
 
     :raises NotFound: the provider has none
     """
-    _, provider = call.named_provider()
+    provider = call.named_provider()
     name = call.path["resource_class"]
     if name not in provider.inventories:
         raise errors.NotFound(f"No inventory of class {name} for {provider.uuid}")

@@ -16,8 +16,11 @@ def list_providers(call: Call[None]) -> Reply:
     :raises BadRequest: the query names a trait or resource class that is unknown
     """
     filters: ProviderFilters = call.query
-    forest = call.forest(providers.part_of(filters))
-    listed = providers.list_by_filters(forest, filters)
+    if only := providers.tree_of(filters):
+        listed = providers.list_members(call.tree(only), filters)
+    else:
+        forest = call.forest(providers.part_of(filters))
+        listed = providers.list_by_filters(forest, filters)
     return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
 
@@ -32,7 +35,7 @@ def load_for_deletion(connection: Connection, uuid: str) -> ResourceProvider:
 
 def show_provider(call: Call[None]) -> Reply:
     """Show a provider."""
-    _, provider = call.named_provider()
+    provider = call.named_provider()
     return Reply(provider, modified=clock.newest([provider.modified]))
 
 

@@ -2,6 +2,7 @@
 
 from placement import errors
 from placement.model.resource_provider import Belongings
+from placement.model.trait import Trait
 from placement.objects import clock, resource_provider, trait
 from placement.objects.transaction import Transaction
 from placement.operation import Call
@@ -59,13 +60,13 @@ def delete_trait(call: Call[None], tx: Transaction) -> Reply:
 
 
 def list_provider_traits(call: Call[None]) -> Reply:
-    """List the traits of a provider."""
-    forest, provider = call.named_provider()
-    words = forest.vocabulary
-    ids = sorted(words.trait_ids[name] for name in provider.trait_names)
-    return Reply(
-        Belongings([words.traits[key] for key in ids], provider.generation),
-        modified=clock.newest(words.times[key] for key in ids),
+    """List the traits of a provider.
+
+    :raises NotFound: there is no such provider
+    """
+    uuid = call.path["uuid"]
+    return _listed(
+        call.fetch(lambda connection: trait.load_of_provider(connection, uuid))
     )
 
 
@@ -80,11 +81,14 @@ def replace_provider_traits(call: Call[None], tx: Transaction) -> Reply:
     resource_provider.check_generation(
         provider, call.body["resource_provider_generation"]
     )
-    generation = trait.replace_all(tx, provider, call.body["traits"])
-    traits = trait.list_by_provider(tx.connection, provider.id)
+    trait.replace_all(tx, provider, call.body["traits"])
+    return _listed(trait.load_of_provider(tx.connection, provider.uuid))
+
+
+def _listed(found: Belongings[list[Trait]]) -> Reply:
     return Reply(
-        Belongings([each.name for each in traits], generation),
-        modified=clock.newest(each.modified for each in traits),
+        Belongings([each.name for each in found.parts], found.generation),
+        modified=clock.newest(each.modified for each in found.parts),
     )
 
 

@@ -10,7 +10,7 @@ from placement_foundation.http.operation import Connection, Reply, reading
 
 def list_provider_usages(call: Call[None]) -> Reply:
     """Show how much of each inventory of a provider is used."""
-    _, provider = call.named_provider()
+    provider = call.named_provider()
     used = {name: inventory.used for name, inventory in provider.inventories.items()}
     value = Belongings(used, provider.generation)
     return Reply(value, modified=clock.now())

@@ -9,7 +9,11 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
-from placement.model.resource_provider import ResourceProvider
+from placement.model.resource_provider import (
+    UNKNOWN_PROVIDER,
+    Belongings,
+    ResourceProvider,
+)
 from placement.model.trait import (
     CUSTOM_PREFIX,
     LONGEST_NAME,
@@ -18,7 +22,7 @@ from placement.model.trait import (
     TraitFilters,
 )
 from placement.objects import association, exact_match, resource_provider
-from placement.objects.resource_provider import KnownProvider
+from placement.objects.resource_provider import KnownProvider, stored_generation
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -29,10 +33,16 @@ TRAITS = sa.select(
 ).order_by(models.Trait.id)
 
 
-_BY_PROVIDER = TRAITS.join(
-    models.ResourceProviderTrait,
-    models.ResourceProviderTrait.trait_id == models.Trait.id,
-).where(models.ResourceProviderTrait.resource_provider_id == sa.bindparam("provider"))
+_having = models.ResourceProvider
+_OF_PROVIDER = (
+    sa.select(_having.uuid, stored_generation(_having), *TRAITS.selected_columns)
+    .select_from(_having)
+    .outerjoin(models.ResourceProviderTrait)
+    .outerjoin(models.Trait)
+    .where(_having.uuid == sa.bindparam("uuid"))
+    .where(_having.root_provider_id.is_not(None))
+    .order_by(models.Trait.id)
+)
 
 
 def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
@@ -69,10 +79,19 @@ def list_all(connection: sa.Connection) -> list[Trait]:
     return [Trait(*row) for row in rows]
 
 
-def list_by_provider(connection: sa.Connection, provider_id: int) -> list[Trait]:
-    """Return the traits of a provider, in the order of their ids."""
-    rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
-    return [Trait(*row) for row in rows]
+def load_of_provider(connection: sa.Connection, uuid: str) -> Belongings[list[Trait]]:
+    """Return the traits of a provider, in the order of their ids, by one query.
+
+    :raises NotFound: there is no such provider
+    """
+    rows: Iterable[Any] = ()
+    if exact_match.is_searchable(uuid):
+        rows = connection.execute(_OF_PROVIDER, {"uuid": uuid}).all()
+    found = [row for row in rows if row[0] == uuid]
+    if not found:
+        raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=uuid))
+    traits = [Trait(*row[2:]) for row in found if row[2] is not None]
+    return Belongings(traits, found[0][1])
 
 
 def get_by_name(connection: sa.Connection, name: str) -> Trait:
@@ -142,10 +161,10 @@ def delete(tx: Transaction, known: Trait) -> None:
 
 def replace_all(
     tx: Transaction, provider: ResourceProvider, names: Collection[str]
-) -> int:
-    """Make these the traits of a provider, and return its generation.
+) -> None:
+    """Make these the traits of a provider.
 
-    The generation increases if the traits really change.
+    Its generation increases if they really change.
 
     :raises BadRequest: there is no such trait
     :raises ConcurrentUpdate: another request has changed the provider
@@ -156,7 +175,6 @@ def replace_all(
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
     entries = _associate(tx, {provider: names}, ids)
     resource_provider.record_change(tx, [provider], entries, bump=bool(entries))
-    return provider.generation + bool(entries)
 
 
 def replace_of_many(

@@ -1,19 +1,20 @@
 """Which resource providers a list has."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from placement import errors
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.model import constraint
 from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_ASKED
-from placement.model.resource_provider import UNKNOWN_PROVIDER, ProviderFilters
+from placement.model.resource_provider import ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED
 from placement.model.tree import Provider, Tree
 from placement.questions import name
 from placement.search import plan
+
+_BY_ID = operator.attrgetter("id")
 
 
 def part_of(filters: ProviderFilters) -> Part | None:
@@ -36,23 +37,29 @@ def list_by_filters(forest: Forest, filters: ProviderFilters) -> list[Provider]:
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
         known to be empty anyway
     """
-    return sorted(select(forest, filters), key=operator.attrgetter("id"))
+    return sorted(select(forest, filters), key=_BY_ID)
 
 
-def part_around(uuid: str) -> Part:
-    """Return the part of the cloud that has a provider."""
-    return Part(frozenset((uuid,)))
+def tree_of(filters: ProviderFilters) -> dict[str, str]:
+    """Return the UUID or name of a provider whose tree is all that filters depend on.
 
-
-def get_by_uuid(forest: Forest, uuid: str) -> Provider:
-    """Return a provider.
-
-    :raises NotFound: there is no such provider
+    It is empty if they depend on more.
     """
-    provider = forest.provider(uuid)
-    if provider is None:
-        raise errors.NotFound(UNKNOWN_PROVIDER.format(uuid=uuid))
-    return provider
+    if filters.traits or filters.forbidden_traits or filters.resources:
+        return {}
+    uuid = filters.in_tree if filters.uuid is None else filters.uuid
+    if uuid is not None:
+        return {"uuid": uuid}
+    return {} if filters.name is None else {"name": filters.name}
+
+
+def list_members(tree: Tree | None, filters: ProviderFilters) -> list[Provider]:
+    """Return the providers in such a tree that pass all filters, as above."""
+    members = tree.members if tree else ()
+    if filters.in_tree not in (None, *(each.uuid for each in members)):
+        return []
+    accepted = list(filter(filters.accepts, members))
+    return sorted(_passing(accepted, _group_of(filters), {}), key=_BY_ID)
 
 
 def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
@@ -61,15 +68,7 @@ def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
     :raises BadRequest: a trait or resource class does not exist, unless the answer is
         known to be empty anyway
     """
-    # As in a group with a suffix, one provider must have everything.
-    group = Group(
-        suffix="1",
-        resources=filters.resources,
-        required=tuple(filters.traits),
-        forbidden=filters.forbidden_traits,
-        member_of=tuple(filters.aggregates),
-        not_member_of=filters.forbidden_aggregates,
-    )
+    group = _group_of(filters)
     if not name.are_known(Request((group,)), forest.vocabulary):
         _check_names(forest, filters)
         return ()
@@ -79,7 +78,19 @@ def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
         for member in tree.members
         if filters.accepts(member)
     ]
-    return _passing(forest, members, group)
+    return _passing(members, group, forest.everything.tree_by_uuid)
+
+
+def _group_of(filters: ProviderFilters) -> Group:
+    # As in a group with a suffix, one provider must have everything.
+    return Group(
+        suffix="1",
+        resources=filters.resources,
+        required=tuple(filters.traits),
+        forbidden=filters.forbidden_traits,
+        member_of=tuple(filters.aggregates),
+        not_member_of=filters.forbidden_aggregates,
+    )
 
 
 def _trees(forest: Forest, filters: ProviderFilters, group: Group) -> Iterable[Tree]:
@@ -97,9 +108,9 @@ def _trees(forest: Forest, filters: ProviderFilters, group: Group) -> Iterable[T
 
 
 def _passing(
-    forest: Forest, members: Sequence[Provider], group: Group
+    members: Sequence[Provider], group: Group, trees: Mapping[str, Tree]
 ) -> Sequence[Provider]:
-    (want,) = plan.wants_of(group, forest.everything.tree_by_uuid)
+    (want,) = plan.wants_of(group, trees)
     return constraint.select(members, want.constraints)
 
 
@@ -128,6 +139,8 @@ def _check_names(forest: Forest, filters: ProviderFilters) -> None:
 
 def _is_passed(forest: Forest, group: Group) -> bool:
     """Return whether any provider passes."""
+    everything = forest.everything
     return any(
-        _passing(forest, tree.members, group) for tree in forest.everything.trees
+        _passing(tree.members, group, everything.tree_by_uuid)
+        for tree in everything.trees
     )

@@ -180,9 +180,26 @@ def check(instances: list[Instance], uuid: str, about: object) -> None:
             assert each[:2] == (status, document), (path, about)
             if dated:
                 assert each[2] == newest(dated), (path, about)
+        if not path and rows.provider:
+            check_listed(instances, document, about)
         # Older documents have other members; where nothing is kept they are the same.
         old = {str(read(each, url, "1.14")) for each in instances}
         assert len(old) == 1, (path, about)
+
+
+def check_listed(instances: list[Instance], shown: Any, about: object) -> None:
+    """Check that lists, of all and of the tree, have a provider as it is shown."""
+    uuid = shown["uuid"]
+    for each in instances:
+        for query in ("", f"?in_tree={uuid}", f"?uuid={uuid}"):
+            document = read(each, f"/resource_providers{query}", "1.39")[1]
+            [found] = [
+                listed
+                for listed in document["resource_providers"]
+                if listed["uuid"] == uuid
+            ]
+            found["links"].sort(key=lambda link: link["rel"])
+            assert found == shown, (query, about)
 
 
 def newest(rows: list[Any]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placement.forest import loading
+from placement.forest import loading, reading
 from placement.model.inventory import Inventory
 from placement.model.resource_provider import ProviderFilters
 from placement.questions import providers
@@ -150,7 +150,7 @@ def test_filters_find_what_they_ask_for(
     hosts = [make_host(client, chance, aggregates) for _ in range(40)]
     for host in hosts:
         use(client, chance, host)
-    found_some = 0
+    found_some = found_of_tree = 0
     for _ in range(300):
         filters = make_filters(chance, hosts, [*aggregates, new_uuid()])
         expected = [host.uuid for host in hosts if host.passes(filters)]
@@ -159,7 +159,13 @@ def test_filters_find_what_they_ask_for(
             found = providers.list_by_filters(grown, filters)
             assert [provider.uuid for provider in found] == expected, filters
         found_some += bool(expected)
+        if only := providers.tree_of(filters):
+            tree = database.fetch(partial(reading.load_around, named=only))
+            found = providers.list_members(tree, filters)
+            assert [provider.uuid for provider in found] == expected, filters
+            found_of_tree += bool(expected)
     assert found_some > 50
+    assert found_of_tree > 5
 
 
 @pytest.mark.parametrize("ratio", RATIOS)
