@@ -26,7 +26,6 @@ from placement_foundation.http import (
     middleware,
     monitoring,
     page,
-    refusal,
     thread_limit,
 )
 from placement_foundation.http.application import Application, Service
@@ -63,7 +62,8 @@ SERVICE = Service(
     routes=openapi.TABLE,
     negotiate=microversion.negotiate,
     version_headers=_version_headers,
-    refuse=refusal.as_wanted(errors.document),
+    document=errors.document,
+    other_errors=True,
     call=Call,
     newest=microversion.MAXIMUM,
 )

@@ -5,7 +5,8 @@ its attributes are the answer, and the sentence that it is raised with names wha
 wrong. Each service adds its own rows.
 """
 
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
 # How much of what the caller sent a message quotes, in characters. A quotation is cut
@@ -26,6 +27,8 @@ class ServiceError(Exception):
 
     status = HTTPStatus.BAD_REQUEST
     code = "undefined_code"
+    # Those of the answer that belong to the error.
+    headers: Mapping[str, str] = types.MappingProxyType({})
 
 
 class BadRequest(ServiceError):
@@ -55,7 +58,8 @@ class MethodNotAllowed(ServiceError):
 
     def __init__(self, message: str = "", allow: Iterable[str] = ()) -> None:
         super().__init__(message)
-        self.allow = ", ".join(allow)
+        allowed = ", ".join(allow)
+        self.headers = {"allow": allowed} if allowed else {}
 
 
 class NotAcceptable(ServiceError):
@@ -110,6 +114,11 @@ class Unavailable(ServiceError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
     # Seconds after which a new attempt is worthwhile.
     retry_after = 1
+
+    @property
+    def headers(self) -> Mapping[str, str]:  # type: ignore[override]
+        """How long to wait."""
+        return {"retry-after": str(self.retry_after)}
 
 
 class Busy(Unavailable):

@@ -7,7 +7,7 @@ from oslo_config import cfg
 from placement_foundation import option
 from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware as surroundings
-from placement_foundation.http import monitoring, refusal
+from placement_foundation.http import monitoring
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surrounded, Surroundings
 from placement_foundation.serving import assembly
@@ -23,7 +23,7 @@ SERVICE = Service(
     routes=ROUTES,
     negotiate=version.negotiate,
     version_headers=version.headers,
-    refuse=refusal.as_json(errors.document),
+    document=errors.document,
 )
 
 SURROUNDINGS = Surroundings(

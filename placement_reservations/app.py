@@ -11,7 +11,7 @@ from placement_clients import access
 from placement_clients.client import Client
 from placement_foundation import option
 from placement_foundation.database.storage import Database
-from placement_foundation.http import middleware, monitoring, refusal
+from placement_foundation.http import middleware, monitoring
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surrounded, Surroundings
 from placement_foundation.http.page import Page
@@ -39,7 +39,7 @@ SERVICE = Service(
     routes=ROUTES,
     negotiate=version.negotiate,
     version_headers=version.headers,
-    refuse=refusal.as_json(errors.document),
+    document=errors.document,
 )
 
 SURROUNDINGS = Surroundings(

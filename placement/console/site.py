@@ -155,13 +155,4 @@ def _refusal(
     request_id = environment.get(context.REQUEST_ID)
     document = errors.document(error, str(error), None, request_id)
     answer = _json(document, HTTPStatus(error.status))
-    return dataclasses.replace(answer, headers={**answer.headers, **_hints(error)})
-
-
-def _hints(error: errors.ServiceError) -> dict[str, str]:
-    """Return the headers that belong to an error."""
-    if isinstance(error, errors.MethodNotAllowed):
-        return {"allow": error.allow}
-    if isinstance(error, errors.Unavailable):
-        return {"retry-after": str(error.retry_after)}
-    return {}
+    return dataclasses.replace(answer, headers={**answer.headers, **error.headers})

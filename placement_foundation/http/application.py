@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 import webob
+import webob.exc
 from oslo_log import log
 
 from placement_foundation import context, ending, errors
@@ -51,6 +52,11 @@ UNLIMITED = sys.maxsize - 1
 # How much of the path of a write is recorded, in characters.
 LONGEST_ORIGIN = 500
 
+# Of a whole message, including the part of a schema that it shows, in characters.
+LONGEST_MESSAGE = 4000
+# The parts of a request that messages for people quote.
+QUOTED = ("REQUEST_METHOD", "HTTP_ACCEPT", "CONTENT_TYPE")
+
 # The operations of a service: path, method, row.
 Table = Mapping[str, Mapping[str, Operation]]
 
@@ -63,17 +69,18 @@ class Service:
     ``newest_by_default`` of a row is its argument, and ``newest`` is the highest
     microversion. ``version_headers`` returns
     the headers of an answer at a microversion, or at None if none was agreed on.
-    ``refuse`` renders an error for the caller, at the same microversion. ``call`` is
-    the class of the calls that handlers get.
+    ``document`` makes that of an error from the error, its message as it is shown, the
+    same microversion, and the id of the request. It is JSON; with ``other_errors``, a
+    caller that accepts only HTML or plain text gets that. ``call`` is the class of the
+    calls that handlers get.
     """
 
     name: str
     routes: Table
     negotiate: Callable[..., Version]
     version_headers: Callable[[Version | None], Mapping[str, str]]
-    refuse: Callable[
-        [webob.Request, errors.ServiceError, Version | None], webob.Response
-    ]
+    document: Callable[[errors.ServiceError, str, Version | None, str | None], Json]
+    other_errors: bool = False
     call: type[Call[Any, Any]] = Call
     newest: Version | None = None
 
@@ -156,20 +163,39 @@ class Application:
                 )
             # Where the newest microversion is the default, every error is one of it.
             newest = self._service.newest if place and place.newest else version
-            response = self._service.refuse(request, error, version and newest)
-            if isinstance(error, errors.MethodNotAllowed) and error.allow:
-                response.headers["allow"] = error.allow
-            if isinstance(error, errors.Unavailable):
-                response.headers["retry-after"] = str(error.retry_after)
+            response = self._refuse(request, error, version and newest)
         except Exception as exc:
             LOG.exception("%s unexpected error: %s", self._service.name, exc)
             version = None
-            response = self._service.refuse(
-                request,
-                errors.InternalError("The log of the service has the details."),
-                None,
-            )
+            bug = errors.InternalError("The log of the service has the details.")
+            response = self._refuse(request, bug, None)
         _add_headers(response, self._service.version_headers(version))
+        return response
+
+    def _refuse(
+        self,
+        request: webob.Request,
+        error: errors.ServiceError,
+        version: Version | None,
+    ) -> webob.Response:
+        environment, service = request.environ, self._service
+
+        def show(message: str) -> Json:
+            request_id = environment.get(context.REQUEST_ID)
+            return service.document(error, message, version, request_id)
+
+        message = errors.quote(str(error), LONGEST_MESSAGE)
+        if service.other_errors:
+            for name in QUOTED:
+                if name in environment:
+                    environment[name] = errors.quote(environment[name])
+            response = webob.exc.status_map[error.status](
+                detail=message,
+                json_formatter=lambda body, **_: show(webob.exc.strip_tags(body)),
+            )
+        else:
+            response = webob.Response(status=int(error.status), json_body=show(message))
+        response.headers.update(error.headers)
         return response
 
     def _find(self, request: webob.Request) -> _Place | None:

@@ -118,7 +118,7 @@ INNER = {
         {"reading"},
     ],
     FOUNDATION / "http": [
-        {"application", "refusal", "monitoring"},
+        {"application", "monitoring"},
         {"answer"},
         {"middleware", "policy"},
         {"operation", "identity"},
