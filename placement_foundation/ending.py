@@ -12,11 +12,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 
-def _never() -> bool:
-    return False
-
-
-_process_ends: Callable[[], bool] = _never
+_process_ends: Callable[[], bool] = lambda: False  # noqa: E731
 
 
 def follow(process_ends: Callable[[], bool]) -> None:

@@ -11,11 +11,8 @@ from oslo_log import log
 
 LOG = log.getLogger(__name__)
 
-
-# A generator of its own, so that its draws do not disturb other sequences of numbers.
-_chance = random.Random()
-# Otherwise all forked processes would draw the same numbers.
-os.register_at_fork(after_in_child=_chance.seed)
+# Forked processes draw different numbers from it, and disturb no other sequence.
+_chance = random.SystemRandom()
 
 
 class Chore(NamedTuple):
@@ -39,22 +36,18 @@ class Chores:
 
     def __init__(self, chores: Sequence[Chore]) -> None:
         self._chores = chores
-        self._process = 0
-        self._starting = threading.Lock()
+        # What began them, by process.
+        self._beginnings: dict[int, object] = {}
         self._ended = threading.Event()
         weakref.finalize(self, self._ended.set)
         _begin_after_forks(weakref.ref(self))
 
-    def renew(self) -> None:
-        """Forget the state of the parent of this process."""
-        self._starting = threading.Lock()
-
     def start(self) -> None:
         """Begin with the chores, if this process has not done so yet."""
-        with self._starting:
-            if self._process == os.getpid():
-                return
-            self._process = os.getpid()
+        # One step instead of a lock, which a thread that a fork lacks might hold.
+        beginning = object()
+        if self._beginnings.setdefault(os.getpid(), beginning) is not beginning:
+            return
         for chore in self._chores:
             threading.Thread(
                 target=_repeat, args=[chore, self._ended], name=chore.name, daemon=True
@@ -67,8 +60,6 @@ def _begin_after_forks(reference: "weakref.ref[Chores]") -> None:
     def in_child() -> None:
         chores = reference()
         if chores:
-            # A thread that held it has stayed behind.
-            chores.renew()
             chores.start()
 
     os.register_at_fork(after_in_child=in_child)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from placement_foundation.http.middleware import Surrounded
-from placement_foundation.serving import background
 from placement_foundation.serving.background import Chore, Chores
 
 if TYPE_CHECKING:
@@ -60,15 +59,3 @@ def test_they_end_with_the_application() -> None:
         if thread.name == "to be ended":
             thread.join(10)
             assert not thread.is_alive()
-
-
-def test_processes_that_are_forked_draw_numbers_of_their_own() -> None:
-    reading, writing = os.pipe()
-    for _ in range(2):
-        child = os.fork()
-        if not child:
-            os.write(writing, f"{background._chance.random()}\n".encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-    first, second = os.read(reading, 10_000).split()
-    assert first != second
