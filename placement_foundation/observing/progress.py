@@ -7,14 +7,14 @@ that is shown.
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
 
-class Progress(Protocol):
-    """A receiver of reports of long work."""
+class Progress:
+    """A receiver of reports of long work. This one shows nothing."""
 
     def begin(self, what: str, total: int | None = None) -> None:
         """Begin another part of the work.
@@ -26,17 +26,7 @@ class Progress(Protocol):
         """Report that some steps of this part are done."""
 
 
-class Silent:
-    """Progress that is not shown."""
-
-    def begin(self, what: str, total: int | None = None) -> None:
-        """Begin another part of the work."""
-
-    def advance(self, steps: int = 1) -> None:
-        """Report that some steps of this part are done."""
-
-
-SILENT = Silent()
+SILENT = Progress()
 
 
 @contextlib.contextmanager
@@ -69,7 +59,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Progress]:
         yield _Bar(bars)
 
 
-class _Bar:
+class _Bar(Progress):
     """A bar for each part of the work, which is removed at the end."""
 
     def __init__(self, bars: "Bars") -> None:
