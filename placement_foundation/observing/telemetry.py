@@ -217,17 +217,10 @@ def _step(name: str) -> Iterator[None]:
             for observer in _observers:
                 stack.enter_context(observer.step(name))
             yield
-    except Exception:
-        _record_step(name, began)
-        raise
-    # After any other interruption the step begins again, or the process ends.
-    _record_step(name, began)
-
-
-def _record_step(name: str, began: float) -> None:
-    seconds = time.perf_counter() - began
-    operation = _environment.get().get(OPERATION, NONE)
-    record(STEP_SECONDS, seconds, operation=operation, step=name)
+    finally:
+        seconds = time.perf_counter() - began
+        operation = _environment.get().get(OPERATION, NONE)
+        record(STEP_SECONDS, seconds, operation=operation, step=name)
 
 
 def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -236,9 +229,7 @@ def timed(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(function)
         def stepping(*args: P.args, **options: P.kwargs) -> T:
-            if not _observers:
-                return function(*args, **options)
-            with _step(name):
+            with step(name):
                 return function(*args, **options)
 
         return stepping
