@@ -23,8 +23,7 @@ from benchmarks.cloud import uuid_of
 from placement.db import models
 from placement.model import entry
 from placement.model.journal import Document, render_time, token_of
-from placement.model.journal_filter import mentions_of
-from placement.objects.journal import filing
+from placement.objects.journal import filed_entry, filing
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -88,15 +87,18 @@ def _fill(database: Database, count: int) -> int:
                 position: _document(position)
                 for position in range(start, min(start + CHUNK, count + 1))
             }
-            rows = ((place, OLD, json.dumps(each)) for place, each in filed.items())
+            rows = (
+                filed_entry.row_of(place, OLD, each).values()
+                for place, each in filed.items()
+            )
             _copy(driver, models.JOURNAL_ENTRIES, rows)
             mentions = (
                 (mention, place)
                 for place, each in filed.items()
-                for mention in mentions_of(each)
+                for mention in filed_entry.mentions_of(each)
             )
             _copy(driver, models.JOURNAL_MENTIONS, mentions)
-        token = token_of(filed[count])
+        token = token_of(filed[count]["id"])
         filing.set_state(connection, position=count, token=token)
     with database.engine.connect() as connection:
         sizes = (sa.func.pg_total_relation_size(table.name) for table in tables)
@@ -133,7 +135,7 @@ def _copy(driver: Any, table: sa.Table, rows: Any) -> None:
         cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy,
     ):
         for row in rows:
-            copy.write_row(row)
+            copy.write_row(tuple(row))
 
 
 def _postpone(database: Database, by: datetime.timedelta) -> None:

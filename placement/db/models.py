@@ -236,10 +236,8 @@ FOREST_STAMPS = sa.Table(
 _BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 _LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
-# The usual collations ignore case.
-_EXACT = sa.String(255).with_variant(
-    mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
-)
+# MySQL has no type for them, and MariaDB not in all releases.
+_UUID = sa.CHAR(36).with_variant(sa.Uuid(as_uuid=False), "postgresql")
 
 JOURNAL_INBOX = sa.Table(
     "journal_inbox",
@@ -249,20 +247,28 @@ JOURNAL_INBOX = sa.Table(
     # The entries of one transaction, and where it came from, as JSON.
     sa.Column("entries", _LONG_TEXT, nullable=False),
 )
+# One entry: what it is found by in columns, and the rest as JSON; see
+# placement/objects/journal/row.py.
 JOURNAL_ENTRIES = sa.Table(
     "journal_entries",
     OWN,
     sa.Column("position", _BIG, primary_key=True, autoincrement=False),
     sa.Column("time", _MICROSECONDS, nullable=False),
-    # One entry as JSON.
+    sa.Column("id", _UUID, nullable=False),
+    sa.Column("subject", _UUID),
+    sa.Column("root", _UUID),
+    sa.Column("request_id", _UUID),
     sa.Column("document", _LONG_TEXT, nullable=False),
     sa.Index("journal_entries_time_idx", "time"),
+    sa.Index("journal_entries_subject_idx", "subject", "position"),
+    sa.Index("journal_entries_root_idx", "root", "position"),
+    sa.Index("journal_entries_request_id_idx", "request_id", "position"),
 )
-# Which entries mention a UUID or the id of a request, and which are gaps.
+# What else entries mention, such as the providers in a tree, and which are gaps.
 JOURNAL_MENTIONS = sa.Table(
     "journal_mentions",
     OWN,
-    sa.Column("mentioned", _EXACT, primary_key=True),
+    sa.Column("mentioned", _UUID, primary_key=True),
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
 )
 # One row: the life of this journal, how far it is filed and expired, and when old

@@ -43,9 +43,9 @@ class EntryPage:
 Since: TypeAlias = Cursor | Literal["now", "oldest"]
 
 
-def token_of(document: Document) -> str:
+def token_of(uuid: str) -> str:
     """Return the part of an entry's id by which a cursor recognises it."""
-    return str(document["id"]).replace("-", "")[:12]
+    return uuid.replace("-", "")[:12]
 
 
 def render_time(moment: datetime.datetime) -> str:

@@ -30,14 +30,19 @@ class EntryFilters:
     until: datetime.datetime | None = None
 
     @property
-    def mention(self) -> str | None:
-        """A mention that each entry must have; None if there is none."""
-        return self.request_id or self.consumer or self.provider or self.root
+    def mention(self) -> tuple[str | None, tuple[str, ...]]:
+        """A mention that each entry must have, if any, and the members that have it."""
+        if self.request_id:
+            return self.request_id, ("request_id",)
+        if self.consumer:
+            return self.consumer, ("subject",)
+        return self.provider or self.root, ("subject", "root")
 
     @property
     def is_lax(self) -> bool:
         """Whether the filters are about times only."""
-        return not (self.types or self.mention or self.project_id or self.user_id)
+        people = self.project_id or self.user_id
+        return not (self.types or self.mention[0] or people)
 
     def accepts(self, document: Document) -> bool:
         """Return whether an entry passes, whatever its time."""
@@ -61,21 +66,6 @@ class EntryFilters:
         if self.request_id:
             ids = document.get("request_id"), document.get("global_request_id")
             yield self.request_id in ids
-
-
-def mentions_of(document: Document) -> set[str]:
-    """Return the mentions in an entry: UUIDs, ids of requests, ``GAP`` for a gap."""
-    mentions = {
-        document["subject"],
-        document["root"],
-        document.get("request_id"),
-        document.get("global_request_id"),
-        *document.get("roots", ()),
-        *document.get("names", ()),
-    }
-    if document["type"] == GAP:
-        mentions.add(GAP)
-    return mentions - {None}
 
 
 def _projects(document: Document) -> Iterator[str | None]:

@@ -248,17 +248,21 @@ def test_nothing_is_waited_for_by_a_process_that_is_about_to_end(
 def test_an_expired_cursor_is_gone(
     client: Client, database: Database, provider: str
 ) -> None:
-    cursor = now(client)
-    claim(client, provider)
+    def count_mentions() -> int:
+        query = sa.select(sa.func.count()).select_from(models.JOURNAL_MENTIONS)
+        return database.read(lambda connection: connection.scalars(query).one())
+
+    cursor, other = now(client), client.make_provider(VCPU=10)
+    both = {each: {"VCPU": 1} for each in (provider, other)}
+    assert client.claim(new_uuid(), both).status == 204
     last = follow(client, cursor)[-1]["cursor"]
+    assert count_mentions() == 2
     assert tidying.expire(database, days=-1) > 0
+    assert count_mentions() == 0
     assert "no longer kept" in gone(client, cursor)
     assert follow(client, last) == []
     consumer = claim(client, provider)
     assert [each["subject"] for each in follow(client, last)] == [consumer]
-    with database.engine.connect() as connection:
-        count = sa.select(sa.func.count()).select_from(models.JOURNAL_MENTIONS)
-        assert connection.scalar(count) == 3
 
 
 def test_a_restore_never_passes_for_nothing_new(

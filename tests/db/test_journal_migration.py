@@ -57,7 +57,7 @@ def documents(empty: Database) -> list[dict[str, Any]]:
             after={HOST: {"VCPU": 1}},
         ),
     ]
-    first, last = (token_of(documents[n - 1]) for n in (EXPIRED, LAST))
+    first, last = (token_of(documents[n - 1]["id"]) for n in (EXPIRED, LAST))
     migration.SCHEMA.upgrade(empty, legacy.CONSUMER_TYPES)
     migration.OWN.upgrade(empty, revision.down_revision)
     entries = sa.table(
@@ -114,7 +114,8 @@ def test_a_journal_is_carried_over(
     ("statement", "number"),
     [
         ("CREATE TABLE IF NOT EXISTS journal_mentions", 1),
-        ("INSERT INTO journal_mentions", 2),
+        ("INSERT INTO journal_entries", 2),
+        ("INSERT INTO journal_mentions", 1),
         ("DELETE FROM journal_packed", 3),
         ("DROP TABLE journal_packed", 1),
         ("UPDATE placement_server_version", 1),

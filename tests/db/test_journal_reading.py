@@ -103,6 +103,22 @@ def test_history_is_filtered_by_time_and_by_people(
     assert found(f"request_id={first['request_id']}") == [blue]
 
 
+def test_a_consumer_is_found_however_its_uuid_is_spelled(
+    client: Client, provider: str
+) -> None:
+    usual = new_uuid()
+    consumers = [usual, usual.upper(), 36 * "-"]
+    for consumer in consumers:
+        about = {"project_id": "blue", "user_id": "ann", "consumer_type": "INSTANCE"}
+        allocations = {provider: {"resources": {"VCPU": 1}}}
+        claim = {**about, "consumer_generation": None, "allocations": allocations}
+        answer = client.call("POST", "/allocations", {consumer: claim})
+        assert answer.status == 204, answer
+    for consumer in consumers:
+        [entry] = client.get(f"{HISTORY}?consumer={consumer}")["history"]
+        assert entry["subject"] == consumer
+
+
 def test_history_says_since_when_it_is_complete(
     client: Client, provider: str, database: Database
 ) -> None:

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.db.own import content
 from placement.model.journal import Document, render_time, token_of
-from placement.model.journal_filter import mentions_of
 from placement.objects import clock, own_table
+from placement.objects.journal import filed_entry
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
@@ -135,9 +135,8 @@ def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> None
     entries, mentions = [], []
     for moment, document in _documents(rows):
         position += 1
-        text = json.dumps(document, separators=(",", ":"))
-        entries.append({"position": position, "time": moment, "document": text})
-        for mention in mentions_of(document):
+        entries.append(filed_entry.row_of(position, moment, document))
+        for mention in filed_entry.mentions_of(document):
             mentions.append({"mentioned": mention, "position": position})
     for table, values in (
         (models.JOURNAL_ENTRIES, entries),
@@ -149,7 +148,7 @@ def _file(connection: sa.Connection, position: int, rows: Sequence[Any]) -> None
     gone = sa.delete(models.JOURNAL_INBOX).where(_inbox.id.in_(ids))
     if connection.execute(gone).rowcount != len(ids):
         raise LostRaceError("another process has filed the same entries")
-    set_state(connection, position=position, token=token_of(document))
+    set_state(connection, position=position, token=token_of(document["id"]))
 
 
 def _documents(

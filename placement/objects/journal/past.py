@@ -13,7 +13,7 @@ from placement.model.entry import ALLOCATIONS_CHANGED, GAP, Amounts
 from placement.model.journal import Document, render_time
 from placement.model.journal_filter import EntryFilters
 from placement.objects import clock
-from placement.objects.journal import filing, reading
+from placement.objects.journal import filed_entry, filing, reading
 
 # How far the clock of a client may be ahead of the database's.
 SKEW = datetime.timedelta(seconds=5)
@@ -24,7 +24,7 @@ _mention = models.JOURNAL_MENTIONS.c
 _LAST_GAP = (
     sa.select(_entry.time)
     .join(models.JOURNAL_MENTIONS, _mention.position == _entry.position)
-    .where(_mention.mentioned == GAP)
+    .where(_mention.mentioned == filed_entry.GAPS)
     .order_by(_mention.position.desc())
     .limit(1)
 )

@@ -1,6 +1,5 @@
 """Reading filed entries: cursors, and pages of the feed and of history."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -8,11 +7,10 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model.entry import GAP
 from placement.model.journal import Cursor, Document, EntryPage, token_of
 from placement.model.journal_filter import EntryFilters
 from placement.objects import own_table
-from placement.objects.journal import filing
+from placement.objects.journal import filed_entry, filing
 from placement.objects.journal.filing import FilingState
 from placement.objects.journal.keeping import Keeper
 from placement_foundation.database.storage import Database
@@ -23,8 +21,7 @@ LEAST_BATCH = 1_000
 
 _entry = models.JOURNAL_ENTRIES.c
 _mention = models.JOURNAL_MENTIONS.c
-_ENTRIES = sa.select(_entry.position, _entry.document)
-_BY_MENTION = _ENTRIES.join_from(
+_BY_MENTION = filed_entry.ENTRIES.join_from(
     models.JOURNAL_MENTIONS,
     models.JOURNAL_ENTRIES,
     _mention.position == _entry.position,
@@ -120,8 +117,8 @@ def _load_tokens(
     connection: sa.Connection, positions: Collection[int]
 ) -> dict[int, str]:
     """Return the tokens of the entries at positions, as far as these are there."""
-    rows = connection.execute(_ENTRIES.where(_entry.position.in_(positions)))
-    return {row.position: token_of(json.loads(row.document)) for row in rows}
+    ids = sa.select(_entry.position, _entry.id).where(_entry.position.in_(positions))
+    return {place: token_of(uuid) for place, uuid in connection.execute(ids)}
 
 
 def _token_at(
@@ -226,7 +223,7 @@ def _collect(
     for number, (position, document) in enumerate(looked_at):
         if len(entries) == limit or number == MOST_SCANNED:
             return EntryPage(entries, cursor, more=True, begins=state.begins)
-        cursor = Cursor(state.life, position, token_of(document))
+        cursor = Cursor(state.life, position, token_of(document["id"]))
         if filters.accepts(document):
             entries.append({**document, "cursor": str(cursor)})
     return EntryPage(entries, end, more=False, begins=state.begins)
@@ -247,20 +244,13 @@ def _look_through(
     """
     if not filters.is_lax:
         size = max(size, LEAST_BATCH)
-    # Entries with the mention may pass, and gaps; an entry may be both.
-    mentions = [filters.mention, GAP] if filters.mention else [None]
     while True:
-        queries = [
-            _query(state, filters, each, start, newest_first=newest_first)
-            for each in mentions
-        ]
-        texts: dict[int, str] = {}
-        for query in queries:
-            rows = connection.execute(query.limit(size))
-            texts.update({row.position: row.document for row in rows})
-        positions = sorted(texts, reverse=newest_first)[:size]
+        query = _query(state, filters, start, size, newest_first=newest_first)
+        # An entry may be found in several ways.
+        rows = {row.position: row for row in connection.execute(query)}
+        positions = sorted(rows, reverse=newest_first)[:size]
         for position in positions:
-            yield position, json.loads(texts[position])
+            yield position, filed_entry.parse(rows[position])
         if len(positions) < size:
             return
         start = positions[-1]
@@ -269,25 +259,35 @@ def _look_through(
 def _query(
     state: FilingState,
     filters: EntryFilters,
-    mention: str | None,
     start: int,
+    size: int,
     *,
     newest_first: bool,
-) -> sa.Select[Any]:
-    """Return the query for entries on one side of a position, along an index.
+) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+    """Return the query for entries on one side of a position, along indexes."""
 
-    :param mention: what all of these entries mention, None for any entries
-    """
-    query, position = _ENTRIES, _entry.position
-    if mention is not None:
-        query, position = _BY_MENTION, _mention.position
-        query = query.where(_mention.mentioned == mention)
-    if newest_first:
-        query = query.where(position < start).order_by(position.desc())
-    else:
-        query = query.where(position > start).order_by(position)
-    if filters.since is not None:
-        query = query.where(_entry.time >= filters.since)
-    if filters.until is not None:
-        query = query.where(_entry.time <= filters.until)
-    return query.where(position > state.expired)
+    def along(query: sa.Select[Any], position: sa.Column[int]) -> sa.Select[Any]:
+        if newest_first:
+            query = query.where(position < start).order_by(position.desc())
+        else:
+            query = query.where(position > start).order_by(position)
+        if filters.since is not None:
+            query = query.where(_entry.time >= filters.since)
+        if filters.until is not None:
+            query = query.where(_entry.time <= filters.until)
+        return query.where(position > state.expired).limit(size)
+
+    mention, members = filters.mention
+    if mention is None:
+        return along(filed_entry.ENTRIES, _entry.position)
+    # Entries with the mention may pass, and gaps.
+    key = filed_entry.key_of(mention)
+    ways = [
+        along(filed_entry.ENTRIES.where(_entry[member] == key), _entry.position)
+        for member in members
+    ]
+    ways += [
+        along(_BY_MENTION.where(_mention.mentioned == each), _mention.position)
+        for each in (key, filed_entry.GAPS)
+    ]
+    return sa.union_all(*(sa.select(way.subquery()) for way in ways))

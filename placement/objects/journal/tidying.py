@@ -2,7 +2,6 @@
 
 import datetime
 import itertools
-import json
 import time
 from collections.abc import Callable
 
@@ -10,9 +9,8 @@ import sqlalchemy as sa
 
 from placement.db import models
 from placement.model.journal import token_of
-from placement.model.journal_filter import mentions_of
 from placement.objects import clock
-from placement.objects.journal import filing, recording
+from placement.objects.journal import filed_entry, filing, recording
 from placement.objects.journal.keeping import Keeper
 from placement.objects.ledger import Ledger
 from placement_foundation.database import storage
@@ -88,13 +86,14 @@ def _take_turn(connection: sa.Connection) -> bool:
 def _remove_some(connection: sa.Connection, before: datetime.datetime) -> int:
     """Remove the oldest entries if they are older than a moment; return how many."""
     state = filing.load_state(connection, lock=True)
-    oldest = sa.select(models.JOURNAL_ENTRIES).where(_entry.position > state.expired)
+    oldest = filed_entry.ENTRIES.where(_entry.position > state.expired)
     rows = connection.execute(oldest.order_by(_entry.position).limit(BATCH))
-    old = list(itertools.takewhile(lambda row: row.time < before, rows.all()))
+    old = list(itertools.takewhile(lambda row: row.time < before, rows))
     if not old:
         return 0
-    documents = [json.loads(row.document) for row in old]
-    mentions = {each for document in documents for each in mentions_of(document)}
+    mentions = {
+        key for each in old for key in filed_entry.mentions_of(filed_entry.parse(each))
+    }
     first, last = old[0].position, old[-1].position
     for some in storage.chunks(sorted(mentions)):
         # By both columns of the key: PostgreSQL would pass all rows of a frequent
@@ -111,7 +110,7 @@ def _remove_some(connection: sa.Connection, before: datetime.datetime) -> int:
     filing.set_state(
         connection,
         expired=last,
-        expired_token=token_of(documents[-1]),
+        expired_token=token_of(old[-1].id),
         begins=max(state.begins, old[-1].time),
         # The turn lasts as long as removals go on.
         tidied=clock.now(),

@@ -1,10 +1,11 @@
-"""Store entries of the journal as text, and what they mention in words.
+"""Store entries of the journal as text, and what they are found by in columns.
 
 So far an entry was compressed, with a dictionary of what most entries contain, and
 found by hashes of what it mentions.
 """
 
 import json
+import uuid
 import zlib
 from typing import Any
 
@@ -25,9 +26,11 @@ PACKED = "journal_packed"
 BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
-EXACT = sa.String(255).with_variant(
-    mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb"
-)
+UUID = sa.CHAR(36).with_variant(sa.Uuid(as_uuid=False), "postgresql")
+# The columns for members that are a UUID after a prefix, or are found by one.
+PREFIXES = {"id": "", "subject": "", "root": "", "request_id": "req-"}
+FOUND_BY = ("subject", "root", "request_id")
+NAMESPACE = uuid.UUID("3c1f7f56-7d0c-4f0e-9d55-0a0a6c8f2d11")
 USUAL = (
     b'"roots":["names":{"expires_at":"lease.renewedlease.confirmedlease.expired'
     b"journal.gaptrait.createdresource_class.createdconsumer.changedtraits.changed"
@@ -45,9 +48,9 @@ USUAL = (
     b'"MEMORY_MB":,"DISK_GB":}},'
 )
 
-packed = sa.table(PACKED, *map(sa.column, ("position", "time", "entry")))
-entries = sa.table("journal_entries", *map(sa.column, ("position", "time", "document")))
-mentions = sa.table("journal_mentions", *map(sa.column, ("mentioned", "position")))
+packed = sa.table(
+    PACKED, sa.column("position"), sa.column("time", MICROSECONDS), sa.column("entry")
+)
 
 
 def upgrade() -> None:
@@ -57,9 +60,9 @@ def upgrade() -> None:
     connection = op.get_bind()
     if not sa.inspect(connection).has_table(PACKED):
         _rename_if_packed(sa.inspect(connection))
-    _create_tables()
+    entries, mentions = _create_tables()
     if sa.inspect(connection).has_table(PACKED):
-        _carry_over(connection)
+        _carry_over(connection, entries, mentions)
         op.drop_table(PACKED)
     op.drop_table("journal_words", if_exists=True)
 
@@ -71,51 +74,56 @@ def _rename_if_packed(found: sa.Inspector) -> None:
         op.rename_table("journal_entries", PACKED)
 
 
-def _create_tables() -> None:
-    op.create_table(
+def _create_tables() -> tuple[sa.Table, sa.Table]:
+    entries = op.create_table(
         "journal_entries",
         sa.Column("position", BIG, primary_key=True, autoincrement=False),
         sa.Column("time", MICROSECONDS, nullable=False),
+        sa.Column("id", UUID, nullable=False),
+        *(sa.Column(name, UUID) for name in FOUND_BY),
         sa.Column("document", LONG_TEXT, nullable=False),
         if_not_exists=True,
     )
     step.create_index(TIMES, "journal_entries", ["time"])
-    op.create_table(
+    for name in FOUND_BY:
+        step.create_index(
+            f"journal_entries_{name}_idx", "journal_entries", [name, "position"]
+        )
+    mentions = op.create_table(
         "journal_mentions",
-        sa.Column("mentioned", EXACT, primary_key=True),
+        sa.Column("mentioned", UUID, primary_key=True),
         sa.Column("position", BIG, primary_key=True, autoincrement=False),
         if_not_exists=True,
     )
+    return entries, mentions
 
 
-def _carry_over(connection: sa.Connection) -> None:
-    """Move all entries from one table to the other, in batches."""
+def _carry_over(
+    connection: sa.Connection, entries: sa.Table, mentions: sa.Table
+) -> None:
+    """Move all entries from one table to the others, in batches."""
     expired = sa.select(sa.text("expired FROM journal_state")).scalar_subquery()
     connection.execute(sa.delete(packed).where(packed.c.position <= expired))
     oldest = sa.select(packed).order_by(packed.c.position).limit(BATCH)
     last = -1
     # PostgreSQL would pass all rows that this transaction has removed.
     while rows := connection.execute(oldest.where(packed.c.position > last)).all():
-        texts = {row.position: _unpack(row.entry) for row in rows}
+        documents = {row.position: _unpack(row.entry) for row in rows}
         connection.execute(
             sa.insert(entries),
             [
-                {
-                    "position": row.position,
-                    "time": row.time,
-                    "document": texts[row.position],
-                }
+                {"position": row.position, "time": row.time}
+                | _columns_of(documents[row.position])
                 for row in rows
             ],
         )
-        connection.execute(
-            sa.insert(mentions),
-            [
-                {"mentioned": mention, "position": position}
-                for position, text in texts.items()
-                for mention in sorted(_mentions_of(json.loads(text)))
-            ],
-        )
+        mentioned = [
+            {"mentioned": mention, "position": position}
+            for position, document in documents.items()
+            for mention in sorted(_mentions_of(document))
+        ]
+        if mentioned:
+            connection.execute(sa.insert(mentions), mentioned)
         last = rows[-1].position
         connection.execute(sa.delete(packed).where(packed.c.position <= last))
         if connection.dialect.name in ("mysql", "mariadb"):
@@ -123,20 +131,40 @@ def _carry_over(connection: sa.Connection) -> None:
             connection.exec_driver_sql("COMMIT")
 
 
-def _unpack(entry: bytes) -> str:
+def _unpack(entry: bytes) -> Any:
     unpacker = zlib.decompressobj(-zlib.MAX_WBITS, zdict=USUAL)
-    return unpacker.decompress(entry).decode("ascii")
+    return json.loads(unpacker.decompress(entry))
+
+
+def _key_of(text: str) -> str:
+    try:
+        return str(uuid.UUID(text.removeprefix("req-")))
+    except ValueError:
+        return str(uuid.uuid5(NAMESPACE, text))
+
+
+def _columns_of(document: Any) -> dict[str, Any]:
+    """Return the columns of an entry; its JSON lacks what these have, and nulls."""
+    texts = {name: document.get(name) for name in PREFIXES}
+    keys = {name: text and _key_of(text) for name, text in texts.items()}
+    rest = {
+        name: value
+        for name, value in document.items()
+        if name != "time"
+        and value is not None
+        and not (keys.get(name) and value == PREFIXES[name] + keys[name])
+    }
+    return {**keys, "document": json.dumps(rest, separators=(",", ":"))}
 
 
 def _mentions_of(document: Any) -> set[str]:
-    mentions = {
-        document["subject"],
-        document["root"],
-        document.get("request_id"),
-        document.get("global_request_id"),
-        *document.get("roots", ()),
-        *document.get("names", ()),
-    }
+    """Return the keys of what an entry mentions beside what its columns have."""
+    mentions = {*document.get("roots", ()), *document.get("names", ())}
+    mentions.add(document.get("global_request_id"))
     if document["type"] == "journal.gap":
         mentions.add("journal.gap")
-    return mentions - {None}
+    found = {document.get(name) for name in FOUND_BY}
+    keys, in_columns = (
+        {_key_of(text) for text in texts if text} for texts in (mentions, found)
+    )
+    return keys - in_columns
