@@ -1,12 +1,10 @@
-"""The search at one anchor: backtracking over the decisions, with backjumping.
+"""The search at one anchor: backtracking over the decisions, with nogoods.
 
-It goes forward without looking ahead. At a dead end it proves how far back the reason
-lies, jumps back there, and records the canonical form of the node as a nogood.
+It goes forward without looking ahead. At the first dead end it tries to prove that
+there is no answer at all; at each, it records the canonical form of the node.
 """
 
-import functools
 import itertools
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -14,7 +12,14 @@ from placement.model.tree import Provider
 from placement.search import bounds
 from placement.search.plan import Slot
 from placement.search.search import Picks, Search, Tally
-from placement.search.state import Domains, PickRule, State, may_be_top, pick_rules
+from placement.search.state import (
+    Domains,
+    PickRule,
+    State,
+    left_of,
+    may_be_top,
+    pick_rules,
+)
 from placement.search.symmetry import Symmetry
 
 # How many picks a canonical form describes in as much time as one pick takes.
@@ -56,8 +61,8 @@ class Assignment:
 
     A *node* is a partial assignment: the decisions before a level. For each node on the
     current path, ``_has_answer`` says whether it has led to an answer, and
-    ``_has_failed`` whether one of its branches was a dead end. The nodes of levels
-    before ``_proven`` are known to pass the relaxation of ``bounds``.
+    ``_has_failed`` whether one of its branches was a dead end. The relaxations of
+    ``bounds`` do not show that the root has none if ``_may_serve``.
     """
 
     def __init__(
@@ -79,8 +84,8 @@ class Assignment:
         self._chosen: list[Provider] = []
         self._has_answer = [False] * depth
         self._has_failed = [False] * depth
-        self._domains: list[Domains] = [state.domains] * depth
-        self._proven = 0
+        self._domains = state.domains
+        self._may_serve = False
         self._nogoods: Collection[Hashable] = (
             search.nogoods.at(symmetry.shape) if symmetry else ()
         )
@@ -92,7 +97,7 @@ class Assignment:
         if self._symmetry is None:
             self._symmetry = Symmetry(
                 self._state,
-                self._domains[0],
+                self._domains,
                 self._root.uuid,
                 self._search.numbers,
             )
@@ -139,14 +144,13 @@ class Assignment:
     def _pause(self, level: int) -> Iterator[None]:
         """Wait at a level for a turn with something to spend."""
         while self._search.budget.turn < 0:
-            self._search.tally.fail(self._decisions[level].suffixes)
+            if not self._search.tally.dead_ends:
+                self._search.tally.fail(self._decisions[level].suffixes)
             yield None
 
     def _branches(self, level: int) -> Iterator[Provider]:
         """Enter a node, and return an iterator over its choices."""
         self._has_answer[level] = self._has_failed[level] = False
-        self._domains[level] = self._state.domains
-        self._proven = min(self._proven, max(level, 1))
         options = self._decisions[level].options(self._state)
         if self._search.shuffle:
             options = self._search.shuffle.sample(options, len(options))
@@ -165,7 +169,7 @@ class Assignment:
         self._has_failed[level] = True
 
     def _leave(self, level: int) -> int:
-        """Leave a node whose branches are exhausted, and those above it that fail too.
+        """Leave a node whose branches are exhausted, or all if there is no answer.
 
         :returns: the level of the first node that was left
         """
@@ -173,25 +177,21 @@ class Assignment:
             if level:
                 self._decisions[level - 1].undo(self._state, self._chosen.pop())
             return level
-        self._search.tally.fail(self._decisions[level].suffixes)
-        first = self._first_dead_end(level)
-        if first:
-            # Otherwise the form of the anchor says everything.
-            self._record(level)
-        while len(self._chosen) > first:
-            self._step_back()
-        if 0 < first < level:
-            self._record(first)
-        if first:
-            self._step_back()
-        else:
+        if not self._has_failed[level]:
+            # Otherwise the groups after this one are hard to satisfy.
+            self._search.tally.fail(self._decisions[level].suffixes)
+        if not self._may_serve:
+            # Most dead ends come from hosts that have no answer at all.
+            self._may_serve = self._has_answer[0] or self._is_possible(0)
+        if level == 0 or not self._may_serve:
+            # The form of the anchor says everything.
             self.is_unsatisfiable = True
-        return first
-
-    def _record(self, level: int) -> None:
+            return 0
         self._nogoods = self._search.nogoods.add(
             self.symmetry.shape, self._key(level), size=level + 1
         )
+        self._step_back()
+        return level
 
     def _key(self, level: int) -> Hashable:
         self._search.budget.turn -= len(self._chosen) // DESCRIBED_PER_PICK
@@ -205,61 +205,21 @@ class Assignment:
         """Return whether a node that was just reached is known to have no answer."""
         if self._nogoods and self._key(level) in self._nogoods:
             return True
-        if not self._has_failed[level - 1]:
-            return False
-        self._domains[level] = self._state.domains
-        return not self._is_possible(level)
-
-    def _first_dead_end(self, level: int) -> int:
-        """Return the first level on the path that is a dead end already."""
-        if self._proven == 0:
-            # Most dead ends come from hosts that have no answer at all.
-            if not self._has_answer[0] and not self._is_possible(0):
-                return 0
-            self._proven = 1
-        if level == 0 or self._is_possible(level):
-            return level
-        low, high = self._proven, level
-        while low < high:
-            middle = (low + high) // 2
-            if self._has_answer[middle] or self._is_possible(middle):
-                low = middle + 1
-            else:
-                high = middle
-        self._proven = high
-        return high
+        return self._has_failed[level - 1] and not self._is_possible(level)
 
     def _is_possible(self, level: int) -> bool:
-        """Return whether the decisions before a level pass all relaxations."""
-        search = self._search
+        """Return whether the root, or the node just reached, passes all relaxations."""
+        search, slots = self._search, self._open_slots(level)
+        domains = self._state.domains if level else self._domains
         search.tally.proofs += 1
-        slots, domains = self._open_slots(level), self._domains[level]
         compared = sum(len(domains[slot.number]) for slot in slots)
         search.budget.turn -= 1 + compared // COMPARED_PER_PICK
-        taken: Counter[tuple[int, Provider]] = Counter()
-        have = 0
-        for decision, provider in zip(
-            self._decisions[:level], self._chosen[:level], strict=True
-        ):
-            if decision.slot:
-                have |= self._state.bits_of(decision.slot, provider)
-                for which, amount in decision.slot.demands:
-                    taken[which, provider] += amount
-        rest = bounds.Rest(
-            search.plan,
-            slots,
-            domains,
-            functools.cache(
-                lambda which, provider: (
-                    search.plan.room(which, provider) - taken[which, provider]
-                )
-            ),
-            self._state.wanted & ~have,
-            self._state.bits_of,
-        )
         # The root is worth the most: if it has no answer, there is none at the anchor.
-        share = max(0, search.budget.turn) // (1 if level == 0 else INNER_SHARE)
-        possible, steps = bounds.is_possible(rest, share * STEPS_PER_PICK)
+        share = max(0, search.budget.turn) // (INNER_SHARE if level else 1)
+        left = self._state.left if level else left_of(search.plan)
+        possible, steps = bounds.is_possible(
+            slots, domains, left, share * STEPS_PER_PICK
+        )
         search.budget.turn -= steps // STEPS_PER_PICK
         return possible
 

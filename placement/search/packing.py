@@ -15,7 +15,7 @@ from typing import TypeAlias
 # Amounts by class.
 Vector: TypeAlias = tuple[int, ...]
 
-# With more items or bins, packing is not tried.
+# With more items or bins, only their sums are compared.
 MOST_ITEMS = MOST_BINS = 64
 
 
@@ -31,14 +31,21 @@ def is_possible(
     :param items: the amounts of each item, and the set of the bins that it may go to,
         as an integer with a bit for each
     :param bins: the room of each bin
-    :returns: the result, None if the steps do not suffice; and how many it took
+    :returns: the result, None if the steps do not suffice or there are too many items
+        or bins; and how many steps it took
     """
     if not items:
         return True, 0
-    totals = [sum(of_class) or 1 for of_class in zip(*bins, strict=True)]
+    totals = [sum(of_class) for of_class in zip(*bins, strict=True)]
+    needs = [sum(of_class) for of_class in zip(*(of for of, _ in items), strict=True)]
+    if any(map(operator.gt, needs, totals)):
+        return False, 0
+    if len(items) > MOST_ITEMS or len(bins) > MOST_BINS:
+        return None, 0
+    whole = [total or 1 for total in totals]
     ordered = sorted(
         items,
-        key=lambda item: (max(map(operator.truediv, item[0], totals)), item),
+        key=lambda item: (max(map(operator.truediv, item[0], whole)), item),
         reverse=True,
     )
     packing = Packing(ordered, bins, steps)
@@ -94,8 +101,6 @@ class Packing:
 
     def is_possible(self) -> bool | None:
         """Return whether all items can be packed; None if the steps do not suffice."""
-        if min(self._spare) < 0:
-            return False
         everything = (1 << len(self._items)) - 1
         try:
             return self._pack(0, everything, self._vector(self._spare), 0)

@@ -87,7 +87,7 @@ class Tally:
 
     ``anchors`` is how many trees were searched. ``proofs`` counts the checks whether a
     partial assignment leaves enough for the rest. ``dead_ends`` counts, by suffix of
-    the group, where everything that was tried failed. ``pauses`` is how many times an
+    the group, where no provider was left to pick. ``pauses`` is how many times an
     anchor spent its share, and ``exhausted`` says whether the budget ended the search
     before it was complete.
     """

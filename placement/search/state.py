@@ -17,6 +17,10 @@ from placement.search.plan import Plan, Slot
 Domains: TypeAlias = Sequence[Sequence[Provider]]
 
 
+# How much is left, by number of the contended class, and by provider.
+Left: TypeAlias = Sequence[dict[Provider, int]]
+
+
 class Leftover(dict[Provider, int]):
     """How much of a contended class each provider has left: its room, until picked."""
 
@@ -30,6 +34,11 @@ class Leftover(dict[Provider, int]):
     def __missing__(self, provider: Provider) -> int:
         room = self[provider] = self._plan.room(self._which, provider)
         return room
+
+
+def left_of(plan: Plan) -> Left:
+    """Return what is left before any pick, by number of the contended class."""
+    return [Leftover(plan, which) for which in range(len(plan.contended))]
 
 
 class State:
@@ -53,7 +62,7 @@ class State:
         self._reachable: list[int] = []
         self._following: list[int] = []
         self._choices: list[frozenset[int]] = []
-        self.left = [Leftover(plan, which) for which in range(len(plan.contended))]
+        self.left = left_of(plan)
         self._used: dict[str, list[Provider]] = {}
         self._had: list[int] = []
         self._domains_before: list[Domains] = []

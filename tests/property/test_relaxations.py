@@ -1,13 +1,11 @@
-"""Exact relaxations against brute force: packing, and covering."""
+"""The exact relaxation, packing, against brute force."""
 
-import functools
-import itertools
 import operator
 import random
 
 import pytest
 
-from placement.search import cover, packing
+from placement.search import packing
 
 ENOUGH = 10**6
 
@@ -55,22 +53,3 @@ def test_packing_is_decided_as_brute_force_decides(seed: int) -> None:
         in_haste, steps = packing.is_possible(items, bins, rng.randint(0, 30))
         assert in_haste in (expected, None)
         assert steps <= 40
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_covering_is_decided_as_brute_force_decides(seed: int) -> None:
-    rng = random.Random(seed)
-    for _ in range(400):
-        bits = (1 << rng.randint(1, 5)) - 1
-        choices = [
-            [rng.randint(0, bits) for _ in range(rng.randint(1, 4))]
-            for _ in range(rng.randint(1, 4))
-        ]
-        if rng.random() < 0.4:
-            choices = choices[:1] * len(choices)
-        expected = any(
-            functools.reduce(operator.or_, ways) == bits
-            for ways in itertools.product(*choices)
-        )
-        assert cover.is_possible(bits, choices, ENOUGH)[0] is expected, choices
-        assert cover.is_possible(bits, choices, 5)[0] in (expected, None)

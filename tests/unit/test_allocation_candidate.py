@@ -265,7 +265,7 @@ def test_a_search_that_cut_turns_short_is_logged(
     assert "search_picks_per_anchor cut" in record.message
     few = conf.Settings(search_picks_per_anchor=1, search_picks=1)
     with pytest.raises(
-        errors.SearchExhausted, match="hard to satisfy together: 1b, 2n"
+        errors.SearchExhausted, match="hard to satisfy together: 1b, 2b"
     ):
         candidates.find(cloud, question, order_of(few))
-    assert "groups hard to satisfy: 1b, 2n" in caplog.text
+    assert "groups hard to satisfy: 1b, 2b" in caplog.text
