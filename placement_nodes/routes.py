@@ -9,9 +9,8 @@ from placement_foundation import errors
 from placement_foundation.http.operation import Deviation, Handler, Operation
 from placement_foundation.http.version import ByVersion, always, since
 from placement_nodes import version
-from placement_nodes.handlers import driver, node, root, state, trait
+from placement_nodes.handlers import node, root, state, trait
 from placement_nodes.objects import node as ledger
-from placement_nodes.schemas import driver as driver_wire
 from placement_nodes.schemas import node as node_wire
 from placement_nodes.schemas import patch as patch_wire
 from placement_nodes.schemas import query
@@ -83,9 +82,9 @@ ROUTES: dict[str, dict[str, Operation]] = {
     "/v1/": V1,
     "/v1/drivers": {
         "GET": Operation(
-            handler=always(driver.list_drivers),
+            handler=always(root.list_drivers),
             policy="baremetal:driver:list",
-            reply=always(driver_wire.render_drivers),
+            reply=always(root_wire.render_drivers),
         ),
     },
     "/v1/nodes": NODES,

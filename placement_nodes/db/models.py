@@ -1,17 +1,22 @@
 """The tables: columns and constraints, nothing else."""
 
 import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
-from sqlalchemy import orm
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from placement_foundation.clock import utc_now
 from placement_foundation.database import column
 
 
-class Base(orm.DeclarativeBase):
-    """What both tables have in common: nothing."""
+class Base(DeclarativeBase):
+    """The types of columns that both tables have."""
+
+    type_annotation_map: ClassVar = {
+        datetime.datetime: column.moment(),
+        dict[str, Any]: column.Document,
+    }
 
 
 class Node(Base):
@@ -24,35 +29,29 @@ class Node(Base):
         sa.UniqueConstraint("instance_uuid", name="uniq_nodes0instance_uuid"),
     )
 
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    uuid: orm.Mapped[str] = orm.mapped_column(column.word(36))
-    name: orm.Mapped[str | None] = orm.mapped_column(column.word(255))
-    driver: orm.Mapped[str] = orm.mapped_column(column.word(255))
-    resource_class: orm.Mapped[str | None] = orm.mapped_column(column.word(80))
-    properties: orm.Mapped[dict[str, Any]] = orm.mapped_column(column.Document)
-    extra: orm.Mapped[dict[str, Any]] = orm.mapped_column(column.Document)
-    driver_info: orm.Mapped[dict[str, Any]] = orm.mapped_column(column.Document)
-    instance_info: orm.Mapped[dict[str, Any]] = orm.mapped_column(column.Document)
-    interfaces: orm.Mapped[dict[str, Any]] = orm.mapped_column(column.Document)
-    instance_uuid: orm.Mapped[str | None] = orm.mapped_column(column.word(36))
-    chassis_uuid: orm.Mapped[str | None] = orm.mapped_column(column.word(36))
-    maintenance: orm.Mapped[bool]
-    maintenance_reason: orm.Mapped[str | None] = orm.mapped_column(column.text())
-    power_state: orm.Mapped[str | None] = orm.mapped_column(column.word(15))
-    target_power_state: orm.Mapped[str | None] = orm.mapped_column(column.word(15))
-    provision_state: orm.Mapped[str] = orm.mapped_column(column.word(15))
-    target_provision_state: orm.Mapped[str | None] = orm.mapped_column(column.word(15))
-    provision_updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        column.moment()
-    )
-    last_error: orm.Mapped[str | None] = orm.mapped_column(column.text())
-    reservation: orm.Mapped[str | None] = orm.mapped_column(column.word(255))
-    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(
-        column.moment(), default=utc_now
-    )
-    updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        column.moment(), onupdate=utc_now
-    )
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(column.word(36))
+    name: Mapped[str | None] = mapped_column(column.word(255))
+    driver: Mapped[str] = mapped_column(column.word(255))
+    resource_class: Mapped[str | None] = mapped_column(column.word(80))
+    properties: Mapped[dict[str, Any]]
+    extra: Mapped[dict[str, Any]]
+    driver_info: Mapped[dict[str, Any]]
+    instance_info: Mapped[dict[str, Any]]
+    interfaces: Mapped[dict[str, Any]]
+    instance_uuid: Mapped[str | None] = mapped_column(column.word(36))
+    chassis_uuid: Mapped[str | None] = mapped_column(column.word(36))
+    maintenance: Mapped[bool]
+    maintenance_reason: Mapped[str | None] = mapped_column(column.text())
+    power_state: Mapped[str | None] = mapped_column(column.word(15))
+    target_power_state: Mapped[str | None] = mapped_column(column.word(15))
+    provision_state: Mapped[str] = mapped_column(column.word(15))
+    target_provision_state: Mapped[str | None] = mapped_column(column.word(15))
+    provision_updated_at: Mapped[datetime.datetime | None]
+    last_error: Mapped[str | None] = mapped_column(column.text())
+    reservation: Mapped[str | None] = mapped_column(column.word(255))
+    created_at: Mapped[datetime.datetime] = mapped_column(default=utc_now)
+    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=utc_now)
 
 
 class NodeTrait(Base):
@@ -61,9 +60,9 @@ class NodeTrait(Base):
     __tablename__ = "node_traits"
     __table_args__ = (sa.Index("node_traits_trait_idx", "trait"),)
 
-    node_id: orm.Mapped[int] = orm.mapped_column(
+    node_id: Mapped[int] = mapped_column(
         sa.ForeignKey("nodes.id", ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
     )
-    trait: orm.Mapped[str] = orm.mapped_column(column.word(255), primary_key=True)
+    trait: Mapped[str] = mapped_column(column.word(255), primary_key=True)

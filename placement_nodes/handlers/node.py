@@ -44,7 +44,7 @@ def create_node(call: Call[None, Settings], connection: Connection) -> Reply:
 @reading
 def show_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Show a node, or some fields of it."""
-    return Reply(wire.ShownNode(call.load(connection), call.query))
+    return Reply((call.load(connection), call.query))
 
 
 @writing

@@ -1,4 +1,4 @@
-"""The documents that are open to all: the versions, and the health of the service."""
+"""What is about the service itself: its versions, its health and its drivers."""
 
 from placement_foundation.http.operation import Call, Connection, Reply, reading
 from placement_nodes.conf import Settings
@@ -15,3 +15,8 @@ def check_health(call: Call[None, Settings], connection: Connection) -> Reply:
     """Answer if the database answers; otherwise fail as any request does."""
     node.probe(connection)
     return Reply()
+
+
+def list_drivers(call: Call[None, Settings]) -> Reply:
+    """List the drivers that are configured."""
+    return Reply(call.context.drivers)

@@ -39,8 +39,11 @@ def provision(node: Node, target: str) -> dict[str, Any]:
             f'The requested action "{target}" can not be performed on node '
             f'"{node.uuid}" while it is in state "{node.provision_state}".'
         )
-    if state == ACTIVE:
-        _check_deployable(node)
+    fault = state == ACTIVE and instance_fault(node)
+    if fault:
+        raise errors.BadRequest(
+            f"Failed to validate deploy or power info for node {node.uuid}: {fault}"
+        )
     return {
         "provision_state": state,
         "provision_updated_at": utc_now(),
@@ -56,14 +59,6 @@ def _consequences(node: Node, target: str) -> Mapping[str, Any]:
     if target == "deleted":
         return {"power_state": POWER_OFF, "instance_info": {}, "instance_uuid": None}
     return {}
-
-
-def _check_deployable(node: Node) -> None:
-    fault = instance_fault(node)
-    if fault:
-        raise errors.BadRequest(
-            f"Failed to validate deploy or power info for node {node.uuid}: {fault}"
-        )
 
 
 def instance_fault(node: Node) -> str | None:

@@ -11,34 +11,26 @@ from placement_foundation.clock import utc_now
 from placement_nodes.db import models
 from placement_nodes.objects.node import Node
 
-LONGEST_NAME = 255
 MOST_PER_NODE = 50
-CUSTOM = re.compile("CUSTOM_[A-Z0-9_]+")
+# A name has 255 characters at most.
+CUSTOM = re.compile("CUSTOM_[A-Z0-9_]{1,248}")
 STANDARD = frozenset(os_traits.get_traits())
 
 
-def is_valid(name: str) -> bool:
-    """Return whether a trait name is custom, or known to the installed os-traits.
+def check_names(names: Iterable[str], where: str) -> None:
+    """Check that all traits are custom, or known to the installed os-traits.
 
     Placement accepts no others.
-    """
-    if name in STANDARD:
-        return True
-    return len(name) <= LONGEST_NAME and bool(CUSTOM.fullmatch(name))
-
-
-def check_names(names: Iterable[str], where: str) -> None:
-    """Check that all traits have valid names.
 
     :param where: where the names come from, for the error message
     :raises BadRequest: a name is not valid
     """
     for name in names:
-        if not is_valid(name):
+        if name not in STANDARD and not CUSTOM.fullmatch(name):
             raise errors.BadRequest(
                 f"Schema error for {where}: {name!r} is not valid: a trait is a name "
-                "of os-traits, or CUSTOM_ and then A-Z, 0-9 and _, and has "
-                f"{LONGEST_NAME} characters at most"
+                "of os-traits, or CUSTOM_ and then A-Z, 0-9 and _, and has 255 "
+                "characters at most"
             )
 
 
@@ -48,7 +40,11 @@ def replace_all(connection: sa.Connection, node: Node, names: Collection[str]) -
     :raises BadRequest: there are more than a node may have
     """
     new = set(names)
-    _check_number(node, len(new))
+    if len(new) > MOST_PER_NODE:
+        raise errors.BadRequest(
+            f"Could not modify traits for node {node.uuid} as it would exceed the "
+            f"maximum number of traits per node ({len(new)} vs. {MOST_PER_NODE})"
+        )
     table = models.NodeTrait
     gone = sorted(set(node.traits) - new)
     if gone:
@@ -60,7 +56,9 @@ def replace_all(connection: sa.Connection, node: Node, names: Collection[str]) -
         rows = [{"node_id": node.id, "trait": name} for name in added]
         connection.execute(sa.insert(table), rows)
     if gone or added:
-        _touch(connection, node)
+        # Its traits are part of the node.
+        change = sa.update(models.Node).where(models.Node.id == node.id)
+        connection.execute(change.values(updated_at=utc_now()))
 
 
 def add(connection: sa.Connection, node: Node, name: str) -> None:
@@ -79,17 +77,3 @@ def remove(connection: sa.Connection, node: Node, name: str) -> None:
     if name not in node.traits:
         raise errors.NotFound(f"Node {node.uuid} doesn't have a trait '{name}'")
     replace_all(connection, node, set(node.traits) - {name})
-
-
-def _check_number(node: Node, number: int) -> None:
-    if number > MOST_PER_NODE:
-        raise errors.BadRequest(
-            f"Could not modify traits for node {node.uuid} as it would exceed the "
-            f"maximum number of traits per node ({number} vs. {MOST_PER_NODE})"
-        )
-
-
-def _touch(connection: sa.Connection, node: Node) -> None:
-    """Set the time of the last change of the node: its traits are part of it."""
-    change = sa.update(models.Node).where(models.Node.id == node.id)
-    connection.execute(change.values(updated_at=utc_now()))

@@ -28,8 +28,8 @@ class Body(Schema):
             raise errors.BadRequest(f"{COMPLAINT}{fault.message}{place}")
 
 
-def check_size(document: Mapping[str, Json]) -> int:
-    """Check that a node can be stored, and read again; return its size in characters.
+def check_size(document: Mapping[str, Json]) -> None:
+    """Check that a node can be stored, and read again.
 
     :raises BadRequest: it is too large, or nested too deeply
     """
@@ -48,7 +48,6 @@ def check_size(document: Mapping[str, Json]) -> int:
             f"The node is too large: {size} characters of JSON, and "
             f"{MOST_CHARACTERS} at most."
         )
-    return size
 
 
 def _members(value: Json) -> list[Json]:

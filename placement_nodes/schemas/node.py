@@ -10,7 +10,15 @@ from urllib.parse import quote, urlencode
 from oslo_utils import uuidutils
 
 from placement_foundation import errors
-from placement_foundation.http.schema import UUID, Json, View, extend
+from placement_foundation.http.schema import (
+    TEXT,
+    TEXT_OR_NULL,
+    UUID,
+    Json,
+    View,
+    extend,
+    some_of,
+)
 from placement_foundation.http.version import ByVersion
 from placement_nodes import version
 from placement_nodes.objects.node import Node, canonical_uuid
@@ -28,25 +36,17 @@ UUID_FIELDS = ("instance_uuid", "chassis_uuid")
 NULLABLE_OBJECT = {"type": ["object", "null"]}
 NULLABLE_UUID = {"anyOf": [UUID, {"type": "null"}]}
 INTERFACE = {"type": ["string", "null"], "minLength": 1, "maxLength": 255}
-VALUES = {
-    "type": "object",
-    "properties": {
-        "name": {"type": ["string", "null"]},
-        "driver": {"type": "string"},
-        **dict.fromkeys(field.OBJECT_FIELDS, NULLABLE_OBJECT),
-        **dict.fromkeys(UUID_FIELDS, NULLABLE_UUID),
-        "maintenance": {"type": "boolean"},
-        **dict.fromkeys(field.INTERFACE_FIELDS, INTERFACE),
-    },
-    "required": ["driver"],
-    "additionalProperties": False,
-}
-CLASSIFIED = extend(
-    VALUES,
-    properties={
-        "resource_class": {"type": ["string", "null"], "maxLength": LONGEST_CLASS}
-    },
+VALUES = some_of(
+    "driver",
+    name=TEXT_OR_NULL,
+    driver=TEXT,
+    **dict.fromkeys(field.OBJECT_FIELDS, NULLABLE_OBJECT),
+    **dict.fromkeys(UUID_FIELDS, NULLABLE_UUID),
+    maintenance={"type": "boolean"},
+    **dict.fromkeys(field.INTERFACE_FIELDS, INTERFACE),
 )
+RESOURCE_CLASS = {**TEXT_OR_NULL, "maxLength": LONGEST_CLASS}
+CLASSIFIED = extend(VALUES, properties={"resource_class": RESOURCE_CLASS})
 # The schema of any node, created or patched.
 WHOLE = Body(CLASSIFIED)
 POST = ByVersion(
@@ -64,14 +64,6 @@ class NodeList:
     listing: Listing
     nodes: Sequence[Node]
     has_more: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ShownNode:
-    """A node, with the requested fields; None means all."""
-
-    node: Node
-    fields: Sequence[str] | None
 
 
 def path_of(ident: str, *below: str) -> str:
@@ -143,9 +135,10 @@ def render_node(node: Node, view: View) -> Json:
     return _render(node, field.ALL_FIELDS, view)
 
 
-def render_shown(shown: ShownNode, view: View) -> Json:
-    """Render the requested fields of a node."""
-    return _render(shown.node, shown.fields or field.ALL_FIELDS, view)
+def render_shown(value: tuple[Node, Sequence[str] | None], view: View) -> Json:
+    """Render the requested fields of a node; None means all."""
+    node, fields = value
+    return _render(node, fields or field.ALL_FIELDS, view)
 
 
 def render_list(found: NodeList, view: View) -> Json:

@@ -8,7 +8,7 @@ import jsonpatch
 import jsonpointer
 
 from placement_foundation import errors
-from placement_foundation.http.schema import Json
+from placement_foundation.http.schema import Json, listed
 from placement_foundation.http.version import ByVersion
 from placement_nodes import version
 from placement_nodes.schemas import field
@@ -16,19 +16,16 @@ from placement_nodes.schemas.document import Body, check_size
 
 MOST_OPERATIONS = 1000
 POINTER = {"type": "string", "pattern": "^/"}
-OPERATIONS = {
-    "type": "array",
-    "maxItems": MOST_OPERATIONS,
-    "items": {
-        "type": "object",
-        "properties": {
-            "op": {"enum": ["add", "remove", "replace", "move", "copy", "test"]},
-            "path": POINTER,
-            "from": POINTER,
-        },
-        "required": ["op", "path"],
+OPERATION = {
+    "type": "object",
+    "properties": {
+        "op": {"enum": ["add", "remove", "replace", "move", "copy", "test"]},
+        "path": POINTER,
+        "from": POINTER,
     },
+    "required": ["op", "path"],
 }
+OPERATIONS = {**listed(OPERATION), "maxItems": MOST_OPERATIONS}
 # Why some fields cannot be patched, if there is more to say.
 ELSEWHERE = {
     "traits": "Its traits are changed at /v1/nodes/{node}/traits.",

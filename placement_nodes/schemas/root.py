@@ -1,4 +1,7 @@
-"""The documents by which clients discover the versions of the service."""
+"""The documents about the service itself: its versions, its health and its drivers."""
+
+import socket
+from collections.abc import Sequence
 
 from placement_foundation.http.schema import Json, View
 from placement_nodes import version
@@ -33,6 +36,22 @@ def render_v1(value: None, view: View) -> Json:
 def render_health(value: None, view: View) -> Json:
     """Render that the service is healthy."""
     return {"status": "ok"}
+
+
+def render_drivers(drivers: Sequence[str], view: View) -> Json:
+    """Render the drivers that nodes may have; this machine serves all of them."""
+    host = socket.gethostname()
+    return {
+        "drivers": [
+            {
+                "name": name,
+                "hosts": [host],
+                "links": links(view, f"drivers/{name}"),
+                "type": "dynamic",
+            }
+            for name in drivers
+        ]
+    }
 
 
 def _version(view: View) -> Json:

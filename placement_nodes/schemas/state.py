@@ -1,40 +1,16 @@
 """Bodies of requests that change a state of a node, and the result of a validation."""
 
-from placement_foundation.http.schema import Json, View
+from placement_foundation.http.schema import TEXT, TEXT_OR_NULL, Json, View, some_of
 from placement_nodes.objects import provision
 from placement_nodes.objects.node import Node
 from placement_nodes.schemas.document import Body
 
 # Without hardware, the content of a configuration drive has no effect.
-PROVISION = Body(
-    {
-        "type": "object",
-        "properties": {
-            "target": {"type": "string"},
-            "configdrive": {"type": ["string", "object", "null"]},
-        },
-        "required": ["target"],
-        "additionalProperties": False,
-    }
-)
-POWER = Body(
-    {
-        "type": "object",
-        "properties": {
-            "target": {"enum": list(provision.POWER)},
-            "timeout": {"type": ["integer", "null"], "minimum": 1},
-        },
-        "required": ["target"],
-        "additionalProperties": False,
-    }
-)
-MAINTENANCE = Body(
-    {
-        "type": ["object", "null"],
-        "properties": {"reason": {"type": ["string", "null"]}},
-        "additionalProperties": False,
-    }
-)
+CONFIGDRIVE = {"type": ["string", "object", "null"]}
+PROVISION = Body(some_of("target", target=TEXT, configdrive=CONFIGDRIVE))
+TIMEOUT = {"type": ["integer", "null"], "minimum": 1}
+POWER = Body(some_of("target", target={"enum": list(provision.POWER)}, timeout=TIMEOUT))
+MAINTENANCE = Body({**some_of(reason=TEXT_OR_NULL), "type": ["object", "null"]})
 # The validated interfaces: without hardware, only one of them can have a fault.
 VALIDATED = (
     "boot",

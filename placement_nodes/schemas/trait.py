@@ -2,17 +2,10 @@
 
 from collections.abc import Sequence
 
-from placement_foundation.http.schema import Json, View
+from placement_foundation.http.schema import TEXT, Json, View, closed_object, listed
 from placement_nodes.schemas.document import Body
 
-REPLACEMENT = Body(
-    {
-        "type": "object",
-        "properties": {"traits": {"type": "array", "items": {"type": "string"}}},
-        "required": ["traits"],
-        "additionalProperties": False,
-    }
-)
+REPLACEMENT = Body(closed_object(traits=listed(TEXT)))
 # Some clients send an empty document instead of no body.
 NOTHING = Body({"type": ["object", "null"], "maxProperties": 0})
 
