@@ -7,6 +7,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
+# The names of unique constraints and indexes: for the ``MetaData`` of a service.
+NAMES = {
+    "uq": "uniq_%(table_name)s0%(column_0_N_name)s",
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+}
+
 
 def word(length: int) -> sa.types.TypeEngine[str]:
     """Return the type of a short string, which is compared and sorted byte by byte.

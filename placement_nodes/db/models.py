@@ -13,6 +13,7 @@ from placement_foundation.database import column
 class Base(DeclarativeBase):
     """The types of columns that both tables have."""
 
+    metadata = sa.MetaData(naming_convention=column.NAMES)
     type_annotation_map: ClassVar = {
         datetime.datetime: column.moment(),
         dict[str, Any]: column.Document,
@@ -23,15 +24,9 @@ class Node(Base):
     """A machine."""
 
     __tablename__ = "nodes"
-    __table_args__ = (
-        sa.UniqueConstraint("uuid", name="uniq_nodes0uuid"),
-        sa.UniqueConstraint("name", name="uniq_nodes0name"),
-        sa.UniqueConstraint("instance_uuid", name="uniq_nodes0instance_uuid"),
-    )
-
     id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(column.word(36))
-    name: Mapped[str | None] = mapped_column(column.word(255))
+    uuid: Mapped[str] = mapped_column(column.word(36), unique=True)
+    name: Mapped[str | None] = mapped_column(column.word(255), unique=True)
     driver: Mapped[str] = mapped_column(column.word(255))
     resource_class: Mapped[str | None] = mapped_column(column.word(80))
     properties: Mapped[dict[str, Any]]
@@ -39,7 +34,7 @@ class Node(Base):
     driver_info: Mapped[dict[str, Any]]
     instance_info: Mapped[dict[str, Any]]
     interfaces: Mapped[dict[str, Any]]
-    instance_uuid: Mapped[str | None] = mapped_column(column.word(36))
+    instance_uuid: Mapped[str | None] = mapped_column(column.word(36), unique=True)
     chassis_uuid: Mapped[str | None] = mapped_column(column.word(36))
     maintenance: Mapped[bool]
     maintenance_reason: Mapped[str | None] = mapped_column(column.text())
@@ -58,11 +53,9 @@ class NodeTrait(Base):
     """A trait that a node has."""
 
     __tablename__ = "node_traits"
-    __table_args__ = (sa.Index("node_traits_trait_idx", "trait"),)
-
     node_id: Mapped[int] = mapped_column(
         sa.ForeignKey("nodes.id", ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
     )
-    trait: Mapped[str] = mapped_column(column.word(255), primary_key=True)
+    trait: Mapped[str] = mapped_column(column.word(255), primary_key=True, index=True)

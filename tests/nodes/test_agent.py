@@ -211,21 +211,6 @@ def test_several_nodes_at_a_time_end_as_one_after_the_other(world: World) -> Non
     assert world.run(parallel=5).removed == set()
 
 
-def test_a_provider_goes_with_its_node(world: World) -> None:
-    uuid, other = world.enrol("n1"), world.enrol("n2")
-    world.run()
-    world.nodes.call("DELETE", "/v1/nodes/n1")
-    assert world.run().removed == {uuid}
-    assert [each.uuid for each in world.placement.list_providers()] == [other]
-    assert world.run().removed == set()
-
-
-def test_a_provider_that_others_made_is_not_removed(world: World) -> None:
-    foreign = world.placement.create_provider("foreign", uuid=new_uuid()).uuid
-    world.run()
-    assert world.placement.get_provider(foreign).generation == 0
-
-
 def test_a_provider_that_others_made_for_a_node_is_adopted(world: World) -> None:
     uuid = world.enrol("n1", "CUSTOM_A")
     world.placement.create_provider("called otherwise", uuid=uuid)

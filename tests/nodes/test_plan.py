@@ -1,13 +1,11 @@
 """The steps that make a provider match its node."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from placement_clients.record import Inventory
 from placement_nodes.sync import plan
-from placement_nodes.sync.plan import Found, Wanted
 
 UUID = "2fd2f3a6-20c2-4c5b-94a7-5a7f2f0c2a11"
 FREE: dict[str, Any] = {
@@ -19,29 +17,6 @@ FREE: dict[str, Any] = {
     "instance_uuid": None,
     "traits": ["CUSTOM_A"],
 }
-GOLD = "CUSTOM_GOLD"
-
-
-def wanted(*traits: str, reserved: int = 0) -> Wanted:
-    return Wanted(UUID, GOLD, reserved, frozenset(traits))
-
-
-def found(
-    *traits: str, known: str = "", inventories: Mapping[str, Inventory] | None = None
-) -> Found:
-    have = {GOLD: whole()} if inventories is None else inventories
-    return Found(7, have, frozenset(traits), frozenset(known.split()), UUID)
-
-
-def whole(**other: Any) -> Inventory:
-    return Inventory(**{**WHOLE, **other})
-
-
-WHOLE: dict[str, Any] = {"total": 1, "max_unit": 1}
-
-
-def texts(want: Wanted, have: Found) -> list[str]:
-    return [step.text for step in plan.steps(want, have)]
 
 
 @pytest.mark.parametrize(
@@ -90,25 +65,3 @@ def test_a_node_that_cannot_be_allocated_is_reserved(
             allocation_ratio=1.0,
         )
     }
-
-
-@pytest.mark.parametrize(
-    "inventories",
-    [
-        {},
-        {GOLD: whole(reserved=1)},
-        {GOLD: whole(total=2)},
-        {GOLD: whole(allocation_ratio=2.0)},
-        {GOLD: whole(max_unit=5)},
-        {GOLD: whole(step_size=2)},
-        {GOLD: whole(), "VCPU": whole()},
-        {"CUSTOM_SILVER": whole()},
-    ],
-)
-def test_an_inventory_that_differs_is_replaced(
-    inventories: dict[str, Inventory],
-) -> None:
-    assert texts(wanted(), found(inventories=inventories)) == [
-        "make sure of the resource class CUSTOM_GOLD",
-        "set the inventory to one CUSTOM_GOLD",
-    ]

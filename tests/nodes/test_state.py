@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from placement_nodes.objects import provision
 from tests.nodes.caller import Answer, Caller
 
 INSTANCE = "5d1fe3b0-6c5c-4a58-b4a6-2b1f7f1c3a01"
@@ -188,8 +187,3 @@ def test_a_trait_that_an_instance_uses_may_be_removed(nodes: Caller) -> None:
     nodes.enrol("n1", "CUSTOM_A", instance_info={"traits": ["CUSTOM_A"]})
     assert nodes.call("DELETE", "/v1/nodes/n1/traits/CUSTOM_A").status == 204
     assert not nodes.get("/v1/nodes/n1/validate")["deploy"]["result"]
-
-
-def test_states_lead_to_states() -> None:
-    assert set(provision.TRANSITIONS.values()) <= set(STATES)
-    assert {state for state, _ in provision.TRANSITIONS} == set(STATES)
