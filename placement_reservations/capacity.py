@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 NO_TIME = datetime.timedelta()
 # The largest amount of each resource: the limit of the tables.
@@ -121,12 +122,8 @@ class Holding:
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Offer:
-    """How many slots a host can give."""
-
-    host_id: int
-    count: int
+# How many slots a host can give: its id, and their number.
+Offer: TypeAlias = tuple[int, int]
 
 
 class NotEnough(Exception):
@@ -221,25 +218,25 @@ def choose(
     elif affinity is None:
         added = _fill(offers, missing)
     else:
-        free = (offer for offer in offers if offer.count and offer.host_id not in held)
-        added = _fill([Offer(offer.host_id, 1) for offer in free], missing)
+        free = (host_id for host_id, count in offers if count and host_id not in held)
+        added = _fill(((host_id, 1) for host_id in free), missing)
     return dict(Counter(held) + added)
 
 
 def _on_one_host(
     offers: Iterable[Offer], missing: int, held: Mapping[int, int]
 ) -> Counter[int]:
-    for offer in offers:
-        if offer.count >= missing and (not held or offer.host_id in held):
-            return Counter({offer.host_id: missing})
+    for host_id, count in offers:
+        if count >= missing and (not held or host_id in held):
+            return Counter({host_id: missing})
     raise NotEnough
 
 
 def _fill(offers: Iterable[Offer], missing: int) -> Counter[int]:
     taken: Counter[int] = Counter()
-    for offer in offers:
-        taken[offer.host_id] = min(offer.count, missing)
-        missing -= taken[offer.host_id]
+    for host_id, count in offers:
+        taken[host_id] = min(count, missing)
+        missing -= taken[host_id]
         if not missing:
             return +taken
     raise NotEnough
@@ -267,8 +264,7 @@ def offers(
     """
     for host_id in sorted(capacities, key=lambda host_id: not held.get(host_id)):
         there = held.get(host_id, ())
-        count = count_free(capacities[host_id], there, interval, size, cleaning)
-        yield Offer(host_id, count)
+        yield host_id, count_free(capacities[host_id], there, interval, size, cleaning)
 
 
 def _has_room(

@@ -16,7 +16,6 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-ALL_OF = "and"
 NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 DEEPEST = 20
 

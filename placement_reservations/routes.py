@@ -4,6 +4,7 @@ If you read one file, read this one.
 """
 
 from functools import partial
+from operator import attrgetter
 
 from placement_foundation.http import query_string
 from placement_foundation.http.operation import Deviation, Operation
@@ -20,7 +21,7 @@ from placement_reservations.store import lease as leases
 
 # An unknown parameter may be a mistyped filter.
 row = partial(Operation, query=always(query_string.refuse_all))
-of_lease = partial(row, subject=always(leases.get), owner=leases.owner_of)
+of_lease = partial(row, subject=always(leases.get), owner=attrgetter("project_id"))
 of_host = partial(row, subject=always(hosts.get))
 
 VERSIONS = {

@@ -5,12 +5,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from placement_foundation.observing.progress import SILENT, Progress
 from placement_reservations import capacity, state
 from placement_reservations.blazar import judging
 from placement_reservations.blazar.judging import Refusal
 from placement_reservations.blazar.reading import Row, Source
-from placement_reservations.capacity import NO_LIMITS, Holding, Interval, Size
+from placement_reservations.capacity import NO_LIMITS, Holding, Interval
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import debt as debts
 from placement_reservations.store import event as events
@@ -178,12 +177,11 @@ def _lease(source: Source, row: Row) -> Lease:
 
 
 def _reservation(row: Row, wish: Row) -> Reservation:
-    size = store_row.load(Size, wish)
     required = judging.requirement_of(wish)
     return store_row.load(
         Reservation,
         row,
-        wish=Wish(size, wish["amount"], wish["affinity"], required),
+        wish=store_row.load(Wish, wish, resource_properties=required),
         status=state.ReservationStatus(row["status"]),
         lacks=LACKS if row["missing_resources"] else None,
     )
@@ -224,13 +222,7 @@ def _count_displaced(
     return displaced
 
 
-def store(
-    connection: sa.Connection,
-    load: Load,
-    *,
-    with_flavors: bool,
-    progress: Progress = SILENT,
-) -> None:
+def store(connection: sa.Connection, load: Load, *, with_flavors: bool) -> None:
     """Store the data that is carried.
 
     The event loop compares Placement with this, and repairs Placement. Flavors of
@@ -238,14 +230,13 @@ def store(
 
     :param with_flavors: whether this service has the flavors, and not Nova
     """
-    progress.begin("storing hosts", len(load.hosts))
     for host in load.hosts:
         hosts.insert(connection, host.details, host.capabilities, known=host)
         debts.insert(connection, [Debt(hosts.subject(host.name), None, host.name)])
-        progress.advance()
     hosts.number_after(connection)
-    _set_private(connection, load)
-    progress.begin("storing leases", len(load.leases))
+    for name in sorted({name for host in load.hosts for name in host.capabilities}):
+        if name in load.private:
+            hosts.set_private(connection, name, True)
     for lease in load.leases:
         leases.insert(connection, lease)
         events.insert_all(connection, lease.events)
@@ -260,10 +251,3 @@ def store(
                 flavors.put(connection, flavors.flavor_of(each))
                 if each.status == state.ReservationStatus.ACTIVE:
                     flavors.set_project(connection, each.id, lease.project_id)
-        progress.advance()
-
-
-def _set_private(connection: sa.Connection, load: Load) -> None:
-    for name in sorted({name for host in load.hosts for name in host.capabilities}):
-        if name in load.private:
-            hosts.set_private(connection, name, True)

@@ -12,8 +12,6 @@ from oslo_config import cfg
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.engine import require_file
-from placement_foundation.observing import progress
-from placement_foundation.observing.progress import Progress
 from placement_foundation.serving import command, program
 from placement_foundation.serving.program import Program, Unusable
 from placement_foundation.serving.terminal import visible
@@ -56,10 +54,8 @@ def add(commands: Any, of: Program) -> None:
 def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
     program.prepare_database(of, config)
     try:
-        with progress.shown() as bar:
-            bar.begin("reading Blazar's database")
-            source = _read(asked.from_blazar)
-            load = _carry(config, source, asked.skip, write=asked.write, bar=bar)
+        source = _read(asked.from_blazar)
+        load = _carry(config, source, asked.skip, write=asked.write)
     except carrying.NotCarried as exc:
         for each in exc.refusals:
             print(visible(str(each)), file=sys.stderr)
@@ -93,12 +89,7 @@ def _read(url: str) -> Source:
 
 
 def _carry(
-    config: cfg.ConfigOpts,
-    source: Source,
-    left_out: Collection[str],
-    *,
-    write: bool,
-    bar: Progress,
+    config: cfg.ConfigOpts, source: Source, left_out: Collection[str], *, write: bool
 ) -> Load:
     """Return the data to carry, after storing it if requested.
 
@@ -112,7 +103,7 @@ def _carry(
             hosts.lock_hosts(connection)
         load = carrying.plan_load(connection, source, left_out)
         if write:
-            carrying.store(connection, load, with_flavors=with_flavors, progress=bar)
+            carrying.store(connection, load, with_flavors=with_flavors)
         return load
 
     database = storage.connect(option.database_settings(config.database))

@@ -37,6 +37,7 @@ def one_of(kind: type[enum.StrEnum], length: int = 16) -> sa.Enum:
 class Base(DeclarativeBase):
     """What every table has: when a row was created, and when it was last changed."""
 
+    metadata = sa.MetaData(naming_convention=column.NAMES)
     __table_args__: Any = CHARSET
     type_annotation_map: ClassVar = {
         datetime.datetime: column.moment(),
@@ -58,12 +59,10 @@ class Lease(Base):
     """A project's claim on the capacity of hosts, from one time to another."""
 
     __tablename__ = "leases"
-    __table_args__ = (sa.Index("leases_project_id_idx", "project_id"), CHARSET)
-
     id: Mapped[str] = mapped_column(UUID, primary_key=True)
     name: Mapped[str] = mapped_column(NAME)
     user_id: Mapped[str] = mapped_column(NAME)
-    project_id: Mapped[str] = mapped_column(NAME)
+    project_id: Mapped[str] = mapped_column(NAME, index=True)
     start_date: Mapped[datetime.datetime]
     end_date: Mapped[datetime.datetime]
     status: Mapped[state.LeaseStatus] = mapped_column(one_of(state.LeaseStatus))
@@ -93,15 +92,10 @@ class InstanceReservation(Base):
     """A reservation of room for instances; its id is that of the resource."""
 
     __tablename__ = "instance_reservations"
-    __table_args__ = (
-        sa.UniqueConstraint(
-            "reservation_id", name="uniq_instance_reservations0reservation_id"
-        ),
-        CHARSET,
-    )
-
     id: Mapped[str] = mapped_column(UUID, primary_key=True)
-    reservation_id: Mapped[str] = mapped_column(UUID, part_of("reservations.id"))
+    reservation_id: Mapped[str] = mapped_column(
+        UUID, part_of("reservations.id"), unique=True
+    )
     vcpus: Mapped[int]
     memory_mb: Mapped[int]
     disk_gb: Mapped[int]
@@ -117,7 +111,7 @@ class Event(Base):
     __tablename__ = "events"
     __table_args__ = (
         sa.UniqueConstraint("lease_id", "event_type", name="uniq_events0lease_type"),
-        sa.Index("events_status_time_idx", "status", "time"),
+        sa.Index(None, "status", "time"),
         CHARSET,
     )
 
@@ -132,15 +126,8 @@ class ComputeHost(Base):
     """A host whose capacity can be reserved."""
 
     __tablename__ = "computehosts"
-    __table_args__ = (
-        sa.UniqueConstraint(
-            "hypervisor_hostname", name="uniq_computehosts0hypervisor_hostname"
-        ),
-        CHARSET,
-    )
-
     id: Mapped[int] = mapped_column(primary_key=True)
-    hypervisor_hostname: Mapped[str] = mapped_column(NAME)
+    hypervisor_hostname: Mapped[str] = mapped_column(NAME, unique=True)
     service_name: Mapped[str] = mapped_column(NAME)
     vcpus: Mapped[int]
     memory_mb: Mapped[int]
@@ -189,13 +176,14 @@ class Allocation(Base):
     __tablename__ = "computehost_allocations"
     __table_args__ = (
         sa.Index("computehost_allocations_host_end_idx", "computehost_id", "end_date"),
-        sa.Index("computehost_allocations_reservation_id_idx", "reservation_id"),
         CHARSET,
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     computehost_id: Mapped[int] = mapped_column(sa.ForeignKey("computehosts.id"))
-    reservation_id: Mapped[str] = mapped_column(UUID, part_of("reservations.id"))
+    reservation_id: Mapped[str] = mapped_column(
+        UUID, part_of("reservations.id"), index=True
+    )
     start_date: Mapped[datetime.datetime]
     end_date: Mapped[datetime.datetime]
     vcpus: Mapped[int]
@@ -208,11 +196,9 @@ class Cleaning(Base):
     """Slots that are being cleaned although their lease is over, or gone."""
 
     __tablename__ = "cleanings"
-    __table_args__ = (sa.Index("cleanings_end_date_idx", "end_date"), CHARSET)
-
     id: Mapped[int] = mapped_column(primary_key=True)
     computehost_id: Mapped[int] = mapped_column(part_of("computehosts.id"))
-    end_date: Mapped[datetime.datetime]
+    end_date: Mapped[datetime.datetime] = mapped_column(index=True)
     vcpus: Mapped[int]
     memory_mb: Mapped[int]
     disk_gb: Mapped[int]
@@ -253,10 +239,8 @@ class Debt(Base):
     """Something outside the tables that may not agree with them: see ``store.debt``."""
 
     __tablename__ = "debts"
-    __table_args__ = (sa.Index("debts_subject_idx", "subject"), CHARSET)
-
     id: Mapped[int] = mapped_column(primary_key=True)
-    subject: Mapped[str] = mapped_column(NAME)
+    subject: Mapped[str] = mapped_column(NAME, index=True)
     reservation_id: Mapped[str | None] = mapped_column(UUID)
     hypervisor_hostname: Mapped[str | None] = mapped_column(NAME)
     provider_uuid: Mapped[str | None] = mapped_column(UUID)

@@ -6,7 +6,7 @@ from placement_foundation import errors
 from placement_foundation.http.operation import Connection, Reply, reading
 from placement_reservations import clock
 from placement_reservations.capacity import Interval
-from placement_reservations.handlers.call import Call, world_of
+from placement_reservations.handlers.call import Call, project_of, world_of
 from placement_reservations.lifecycle import (
     change,
     creation,
@@ -29,10 +29,8 @@ MOST_FREE = 50
 @reading
 def list_leases(call: Call[None], connection: Connection) -> Reply:
     """List leases: administrators see all, others those of their project."""
-    if call.may("reservation:leases:list_all"):
-        return Reply(leases.list_leases(connection))
-    project = call.asking.project_id if call.asking else ""
-    return Reply(leases.list_leases(connection, project or ""))
+    project = project_of(call, "reservation:leases:list_all")
+    return Reply(leases.list_leases(connection, project))
 
 
 @reading
@@ -51,8 +49,8 @@ def list_free(call: Call[None], connection: Connection) -> Reply:
     query: free.FreeQuery = call.query
     window = _window(query, world.clock.now())
     room = opening.load(connection, world, [query.wish], window, query.duration)
-    result = opening.search(room, window, MOST_FREE)
-    return Reply(free.Answer(result, room.explain(window.start)))
+    found = opening.search(room, window, MOST_FREE)
+    return Reply((found, room.explain(window.start)))
 
 
 def _window(asked: free.FreeQuery, now: datetime.datetime) -> Interval:
@@ -75,11 +73,6 @@ def create_lease(call: Call[None]) -> Reply:
     :raises BadRequest: a time or a reservation is not valid
     """
     world = world_of(call)
-    lease_id = creation.create(world, _order(call, world))
-    return _started(world, lease_id, created=True)
-
-
-def _order(call: Call[None], world: World) -> creation.Order:
     now = world.clock.now()
     interval = wire.parse_interval(call.body, now)
     before_end = notice.by_default(world, interval)
@@ -88,14 +81,15 @@ def _order(call: Call[None], world: World) -> creation.Order:
         time = moment.parse(text, now, "before_end_date")
         before_end = notice.check(interval, time)
     asking = call.asking
-    return creation.Order(
+    lease = creation.draft(
         call.body["name"],
         (asking and asking.user_id) or "",
         (asking and asking.project_id) or "",
         interval,
         wire.parse_wishes(call.body["reservations"]),
-        before_end,
     )
+    creation.create(world, lease, before_end)
+    return _started(world, lease.id, created=True)
 
 
 def update_lease(call: Call[None]) -> Reply:

@@ -1,7 +1,6 @@
 """Start of leases: reservation providers get the slots, and the project gets access."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -22,20 +21,6 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 OPERATION = "start"
-# The states of a lease, its reservations and its event after an attempt to start it.
-Outcome: TypeAlias = tuple[
-    state.LeaseStatus, state.ReservationStatus, state.EventStatus
-]
-STARTED: Outcome = (
-    state.LeaseStatus.ACTIVE,
-    state.ReservationStatus.ACTIVE,
-    state.EventStatus.DONE,
-)
-FAILED: Outcome = (
-    state.LeaseStatus.ERROR,
-    state.ReservationStatus.ERROR,
-    state.EventStatus.ERROR,
-)
 
 
 def start(world: World, event: Event) -> None:
@@ -43,14 +28,8 @@ def start(world: World, event: Event) -> None:
 
     :raises Busy: it cannot start now
     """
-    proceed(
-        world,
-        world.database.write(
-            lambda connection: execution.begin_event(
-                connection, world, event, state.LeaseStatus.STARTING, OPERATION
-            )
-        ),
-    )
+    starting = state.LeaseStatus.STARTING
+    proceed(world, execution.begin_event(world, event, starting, OPERATION))
 
 
 def proceed(world: World, claim: Claim) -> None:
@@ -69,24 +48,25 @@ def proceed(world: World, claim: Claim) -> None:
         else:
             reason = execution.describe(exc)
             LOG.error("lease %s does not start: %s", lease_id, reason)
-            _finish(world, claim, FAILED, reason)
-            _count("failed")
+            _finish(world, claim, reason)
     else:
-        _finish(world, claim, STARTED, None)
-        _count("done")
+        _finish(world, claim, None)
 
 
-def _finish(world: World, claim: Claim, outcome: Outcome, reason: str | None) -> None:
+def _finish(world: World, claim: Claim, fault: str | None) -> None:
+    """Record that a lease has started, or why it never will."""
     lease_id = leases.id_of(claim.subject)
-    lease, reservations, event = outcome
+    lease = state.LeaseStatus.ERROR if fault else state.LeaseStatus.ACTIVE
+    reservations = state.ReservationStatus("error" if fault else "active")
+    event = state.EventStatus.ERROR if fault else state.EventStatus.DONE
 
     def complete(connection: sa.Connection) -> None:
-        leases.move(connection, lease_id, lease, [state.LeaseStatus.STARTING])
+        leases.update(connection, lease_id, status=lease, status_reason=fault)
         leases.set_reservation_status(connection, lease_id, reservations)
         events.close(connection, claim.document["event"], event, world.clock.now())
-        leases.set_trouble(connection, lease_id, reason)
 
     execution.write(world, claim, complete)
+    _count("failed" if fault else "done")
 
 
 def _put_off(world: World, claim: Claim, exc: Exception) -> None:
@@ -97,7 +77,7 @@ def _put_off(world: World, claim: Claim, exc: Exception) -> None:
 
     def work(connection: sa.Connection) -> None:
         claims.wait(connection, claim, now)
-        leases.set_trouble(connection, lease_id, reason)
+        leases.update(connection, lease_id, status_reason=reason)
 
     world.database.write(work)
     _count("put_off")

@@ -3,13 +3,14 @@
 import dataclasses
 import datetime
 from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_log import log
 
 from placement_foundation import errors
 from placement_reservations import clock, requirement, state
-from placement_reservations.capacity import RESOURCES, Interval, NotEnough
+from placement_reservations.capacity import Interval, NotEnough
 from placement_reservations.lifecycle import (
     activation,
     execution,
@@ -42,28 +43,17 @@ REDUCED = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WishChange:
-    """The members of a wish that are to change, by name."""
-
-    members: Mapping[str, object]
-
-    def of(self, wish: Wish) -> Wish:
-        """Return a wish with the changes applied."""
-        sizes = {name: self.members[name] for name in RESOURCES if name in self.members}
-        others = {name: self.members[name] for name in self.members.keys() - sizes}
-        size = dataclasses.replace(wish.size, **sizes)  # type: ignore[arg-type]
-        return dataclasses.replace(wish, size=size, **others)  # type: ignore[arg-type]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Update:
-    """The requested changes of a lease; None means no change."""
+    """The requested changes of a lease; None means no change.
+
+    ``wishes`` has the members that change of the wishes of reservations, by id.
+    """
 
     name: str | None = None
     start: datetime.datetime | None = None
     end: datetime.datetime | None = None
     before_end: datetime.datetime | None = None
-    wishes: Mapping[str, WishChange] = dataclasses.field(default_factory=dict)
+    wishes: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def is_only_a_name(self) -> bool:
@@ -145,7 +135,8 @@ def _prepare(
     document = {"was": lease.status}
     claim = execution.begin(connection, world, subject, OPERATION, document)
     updating = state.LeaseStatus.UPDATING
-    if not leases.move(connection, lease_id, updating, state.sources(updating)):
+    sources = state.sources(updating)
+    if not leases.update(connection, lease_id, *sources, status=updating):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
     cleaning = world.rules.cleaning
     every = allocations.list_every(connection, cleaning, world.clock.now())
@@ -172,7 +163,7 @@ def _aim(world: World, lease: Lease, wanted: Update) -> Target:
     interval = _aim_interval(world, lease, wanted)
     changed = []
     for each in lease.reservations:
-        wish = _aim_wish(each, wanted.wishes.get(each.id))
+        wish = _aim_wish(each, wanted.wishes.get(each.id, {}))
         if wish != each.wish or interval != lease.interval:
             changed.append(dataclasses.replace(each, wish=wish))
     for unknown in set(wanted.wishes) - {each.id for each in lease.reservations}:
@@ -196,8 +187,8 @@ def _aim_interval(world: World, lease: Lease, wanted: Update) -> Interval:
     return new
 
 
-def _aim_wish(reservation: Reservation, change: WishChange | None) -> Wish:
-    wish = change.of(reservation.wish) if change else reservation.wish
+def _aim_wish(reservation: Reservation, changes: Mapping[str, Any]) -> Wish:
+    wish = dataclasses.replace(reservation.wish, **changes)
     if (
         reservation.status == state.ReservationStatus.PENDING
         or wish == reservation.wish
@@ -316,24 +307,21 @@ def _want(
 
 def _complete(connection: sa.Connection, target: Target) -> None:
     lease = target.lease
-    if target.name is not None:
-        leases.update(connection, lease.id, name=target.name)
     times = {"start_date": target.interval.start, "end_date": target.interval.end}
-    leases.update(connection, lease.id, **times)
+    # Its name may have been changed meanwhile.
+    name = {} if target.name is None else {"name": target.name}
+    cured = {} if lease.has_started else {"status_reason": None}
+    leases.update(connection, lease.id, status=lease.status, **times, **name, **cured)
     for each in target.changed:
         allocations.keep_wanted(connection, each.id)
         leases.set_wish(connection, each.id, each.wish)
         if each.lacks and not _is_fixed(each):
             # All its slots were chosen anew.
-            cured = dataclasses.replace(each, lacks=None)
-            leases.set_condition(connection, cured)
-    if not lease.has_started:
-        leases.set_trouble(connection, lease.id, None)
+            leases.update_reservation(connection, each.id, lacks=None)
     _move_events(connection, target)
     if not target.owes:
         # Otherwise all debts are paid later: those of this change again, harmlessly.
         debts.delete(connection, leases.subject(lease.id))
-    leases.move(connection, lease.id, lease.status, [state.LeaseStatus.UPDATING])
 
 
 def _move_events(connection: sa.Connection, target: Target) -> None:
@@ -355,7 +343,7 @@ def undo(world: World, claim: Claim) -> None:
         for each in leases.get(connection, lease_id).reservations:
             allocations.delete(connection, each.id, wanted=True)
         was = state.LeaseStatus(claim.document["was"])
-        leases.move(connection, lease_id, was, [state.LeaseStatus.UPDATING])
+        leases.update(connection, lease_id, status=was)
 
     execution.write(world, claim, give_up)
     settlement.settle(world, claim.subject)

@@ -1,6 +1,5 @@
 """Creation of leases: slots are promised, classes and flavors created."""
 
-import dataclasses
 import datetime
 import uuid
 from collections.abc import Sequence
@@ -36,29 +35,37 @@ OPERATION = "create"
 ADVICE = datetime.timedelta(days=365)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Order:
-    """A requested lease.
+def draft(
+    name: str,
+    user_id: str,
+    project_id: str,
+    interval: Interval,
+    wishes: Sequence[Wish],
+) -> Lease:
+    """Return a lease that can be created."""
+    lease_id = str(uuid.uuid4())
+    return Lease(
+        lease_id,
+        name,
+        user_id,
+        project_id,
+        interval,
+        state.LeaseStatus.CREATING,
+        tuple(
+            Reservation(str(uuid.uuid4()), lease_id, str(uuid.uuid4()), wish)
+            for wish in wishes
+        ),
+    )
 
-    ``before_end`` is the time of its event before the end; None means no such event.
-    """
 
-    name: str
-    user_id: str
-    project_id: str
-    interval: Interval
-    wishes: Sequence[Wish]
-    before_end: datetime.datetime | None
+def create(world: World, lease: Lease, before_end: datetime.datetime | None) -> None:
+    """Create a lease.
 
-
-def create(world: World, order: Order) -> str:
-    """Create a lease, and return its id.
-
+    :param before_end: the time of its event before the end; None for no such event
     :raises BadRequest: the requirement on hosts is not valid
     :raises Conflict: there are not enough slots
     :raises Unavailable: Placement or the compute service failed; there is no lease
     """
-    lease = _draft(order)
     try:
         claim = sighting.promise(
             world, lambda connection, sight: _promise(connection, world, lease, sight)
@@ -74,27 +81,10 @@ def create(world: World, order: Order) -> str:
         execution.run(world, claim, steps)
     except execution.FAILURES as exc:
         LOG.warning("lease %s is not created: %s", lease.id, exc)
-        undo(world, claim, lease.id)
+        undo(world, claim)
         raise execution.unavailable(exc) from exc
     execution.write(
-        world, claim, lambda connection: _complete(connection, lease, order.before_end)
-    )
-    return lease.id
-
-
-def _draft(order: Order) -> Lease:
-    lease_id = str(uuid.uuid4())
-    return Lease(
-        lease_id,
-        order.name,
-        order.user_id,
-        order.project_id,
-        order.interval,
-        state.LeaseStatus.CREATING,
-        tuple(
-            Reservation(str(uuid.uuid4()), lease_id, str(uuid.uuid4()), wish)
-            for wish in order.wishes
-        ),
+        world, claim, lambda connection: _complete(connection, lease, before_end)
     )
 
 
@@ -147,14 +137,14 @@ def _complete(
     connection: sa.Connection, lease: Lease, before_end: datetime.datetime | None
 ) -> None:
     events.insert(connection, lease.id, lease.interval, before_end)
-    leases.move(
-        connection, lease.id, state.LeaseStatus.PENDING, [state.LeaseStatus.CREATING]
-    )
+    creating = state.LeaseStatus.CREATING
+    leases.update(connection, lease.id, creating, status=state.LeaseStatus.PENDING)
     debts.delete(connection, leases.subject(lease.id))
 
 
-def undo(world: World, claim: Claim, lease_id: str) -> None:
+def undo(world: World, claim: Claim) -> None:
     """Remove a lease whose creation failed."""
+    lease_id = leases.id_of(claim.subject)
     execution.write(
         world, claim, lambda connection: leases.delete(connection, lease_id)
     )

@@ -1,7 +1,8 @@
 """Execution of plans, step by step, under a claim."""
 
+import contextlib
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,11 +48,7 @@ def begin(
 
 
 def begin_event(
-    connection: sa.Connection,
-    world: World,
-    event: Event,
-    target: state.LeaseStatus,
-    operation: str,
+    world: World, event: Event, target: state.LeaseStatus, operation: str
 ) -> Claim:
     """Claim a lease for the operation of an event.
 
@@ -60,16 +57,18 @@ def begin_event(
     :raises Busy: another process began the event, or the state of the lease does not
         allow it
     """
-    now = world.clock.now()
+    now, lease_id = world.clock.now(), event.lease_id
     document = {"event": event.id, "since": now.isoformat()}
-    claim = begin(
-        connection, world, leases.subject(event.lease_id), operation, document
-    )
-    begun = events.begin(connection, event, now)
-    sources = state.sources(target)
-    if not begun or not leases.move(connection, event.lease_id, target, sources):
+    subject, sources = leases.subject(lease_id), state.sources(target)
+
+    def work(connection: sa.Connection) -> Claim:
+        claim = begin(connection, world, subject, operation, document)
+        begun = events.begin(connection, event, now)
+        if begun and leases.update(connection, lease_id, *sources, status=target):
+            return claim
         raise claims.Busy(f"Event {event.id} cannot run now.")
-    return claim
+
+    return world.database.write(work)
 
 
 def write(world: World, claim: Claim, work: Callable[[sa.Connection], None]) -> None:
@@ -140,3 +139,15 @@ def describe(exc: Exception) -> str:
 def unavailable(exc: Exception) -> errors.Unavailable:
     """Return the error that reports a failed step to a caller."""
     return errors.Unavailable(describe(exc))
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Report failures to a caller.
+
+    :raises Unavailable: Placement or the compute service failed
+    """
+    try:
+        yield
+    except FAILURES as exc:
+        raise unavailable(exc) from exc

@@ -9,7 +9,7 @@ from oslo_log import log
 
 from placement_reservations import capacity, requirement, state
 from placement_reservations.capacity import Holding, NotEnough, Size
-from placement_reservations.lifecycle import execution, inspection, selection
+from placement_reservations.lifecycle import execution, inspection, selection, sighting
 from placement_reservations.lifecycle.selection import Selection
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
@@ -49,11 +49,9 @@ def watch(world: World, between: Callable[[], None] = lambda: None) -> int | Non
             for lease_id, more, reason in inspection.inspect(world, host.name, there):
                 overused += more
                 reasons[lease_id] = reason or reasons.get(lease_id)
-            details = world.compute.find_host(host.name)
+            seen[host.id] = sighting.look(world, host)
         except execution.FAILURES as exc:
             LOG.warning("host %s cannot be checked: %s", host.name, exc)
-            continue
-        seen[host.id] = details or dataclasses.replace(host.details, available=False)
     world.database.write(lambda connection: _put_right(connection, world, seen, pool))
     world.database.write(lambda connection: inspection.record(connection, reasons))
     return overused if seen or not all_hosts else None
@@ -112,7 +110,7 @@ def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None
     now = world.clock.now()
     concerned = {
         each.id: (lease, each)
-        for lease in leases.list_unended(connection, now)
+        for lease in leases.list_leases(connection, after=now)
         for each in lease.reservations
         if each.status != state.ReservationStatus.DELETED
     }
@@ -127,7 +125,7 @@ def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None
             continue
         lacks = " ".join(each.reason for each in lack.values()) if lack else None
         if lacks != reservation.lacks:
-            _mark(connection, reservation, lacks)
+            leases.update_reservation(connection, reservation.id, lacks=lacks)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -233,16 +231,19 @@ class _Moves:
         except NotEnough:
             return False
         # A lease that is just starting is left alone.
-        if not leases.move(self._connection, lease.id, pending, [pending]):
+        if not leases.update(self._connection, lease.id, pending, status=pending):
             return False
         LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
         interval, size = lease.interval, reservation.wish.size
-        allocations.replace(self._connection, reservation.id, slots, interval, size)
+        allocations.delete(self._connection, reservation.id)
+        allocations.insert(self._connection, reservation.id, slots, interval, size)
         self._holdings[reservation.id] = [
             Holding(host_id, reservation.id, interval, size, count)
             for host_id, count in slots.items()
         ]
-        _mark(self._connection, reservation, None, changed=True)
+        leases.update_reservation(
+            self._connection, reservation.id, lacks=None, resources_changed=True
+        )
         return True
 
     def _choose(self, lease: Lease, reservation: Reservation) -> dict[int, int]:
@@ -264,20 +265,3 @@ class _Moves:
         chosen = Selection(self._hosts, others, lease.interval, self._cleaning)
         chosen.hold(reservation, kept)
         return chosen.choose_anew(reservation, required, kept)
-
-
-def _mark(
-    connection: sa.Connection,
-    reservation: Reservation,
-    lacks: str | None,
-    *,
-    changed: bool = False,
-) -> None:
-    leases.set_condition(
-        connection,
-        dataclasses.replace(
-            reservation,
-            lacks=lacks,
-            resources_changed=changed or reservation.resources_changed,
-        ),
-    )

@@ -1,6 +1,7 @@
 """Active leases: their slots in Placement, compared with the promised ones."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -19,6 +20,8 @@ from placement_reservations.store.debt import Debt
 from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
+
+ACTIVE = state.LeaseStatus.ACTIVE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def list_promises(connection: sa.Connection, world: World) -> dict[str, list[Pro
     busy = claims.list_subjects(connection)
     active = {
         each.id: lease.id
-        for lease in leases.list_by_status(connection, state.LeaseStatus.ACTIVE)
+        for lease in leases.list_leases(connection, status=ACTIVE)
         if leases.subject(lease.id) not in busy
         for each in lease.reservations
         if each.status == state.ReservationStatus.ACTIVE
@@ -71,14 +74,20 @@ def inspect(
     if not promises:
         return
     inventories, usages = _look(world, host)
+
+    @functools.cache
+    def list_standing() -> Sequence[Promise]:
+        # They may have changed or ended since they were read.
+        current = world.database.read(
+            lambda connection: list_promises(connection, world)
+        )
+        return current.get(host, [])
+
     for promise in promises:
         resource_class = leases.resource_class_of(promise.reservation_id)
         fault = _fault(inventories, resource_class, promise.total)
         more = max(0, usages.get(resource_class, 0) - promise.total)
-        # The promise may have changed or ended since it was read.
-        if (fault or more) and promise not in world.database.read(
-            lambda connection: list_promises(connection, world)
-        ).get(host, ()):
+        if (fault or more) and promise not in list_standing():
             continue
         if fault:
             _repair(world, promise, fault)
@@ -129,9 +138,7 @@ def _repair(world: World, promise: Promise, fault: str) -> None:
 
     def owe(connection: sa.Connection) -> None:
         debts.add(connection, promise.debt)
-        leases.set_trouble(
-            connection, promise.lease_id, reason, state.LeaseStatus.ACTIVE
-        )
+        leases.update(connection, promise.lease_id, ACTIVE, status_reason=reason)
 
     world.database.write(owe)
     settlement.settle(world, promise.debt.subject)
@@ -140,8 +147,8 @@ def _repair(world: World, promise: Promise, fault: str) -> None:
 def record(connection: sa.Connection, reasons: Mapping[str, str | None]) -> None:
     """Store whether more servers use leases than were promised."""
     owing = set(debts.list_subjects(connection))
-    troubles = leases.list_troubles(connection, state.LeaseStatus.ACTIVE)
+    troubles = leases.list_troubles(connection, ACTIVE)
     for lease_id, reason in sorted(reasons.items()):
         if leases.subject(lease_id) in owing or troubles.get(lease_id) == reason:
             continue
-        leases.set_trouble(connection, lease_id, reason, state.LeaseStatus.ACTIVE)
+        leases.update(connection, lease_id, ACTIVE, status_reason=reason)

@@ -14,20 +14,15 @@ from placement_reservations.lifecycle import (
 )
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
-from placement_reservations.store import lease as leases
 from placement_reservations.store.claim import Claim
 from placement_reservations.world import World
 
 LOG = log.getLogger(__name__)
 
 
-def _undo_creation(world: World, claim: Claim) -> None:
-    creation.undo(world, claim, leases.id_of(claim.subject))
-
-
 # Operations whose result was not promised to a caller are undone; others continue.
 ENDINGS: dict[str, Callable[[World, Claim], None]] = {
-    creation.OPERATION: _undo_creation,
+    creation.OPERATION: creation.undo,
     activation.OPERATION: activation.proceed,
     termination.END: termination.proceed,
     termination.DELETE: termination.proceed,

@@ -72,18 +72,17 @@ def _no_host(name: str) -> errors.NotFound:
 def _look_at(world: World, name: str) -> Details:
     if world.database.read(lambda connection: hosts.find_by_name(connection, name)):
         raise errors.Conflict(f"Host '{name}' already exists!")
-    try:
+    with execution.reported():
         details = world.compute.find_host(name)
-        if details is None:
-            raise _no_host(name)
-        _check_empty(world, name)
-    except execution.FAILURES as exc:
-        raise execution.unavailable(exc) from exc
+    if details is None:
+        raise _no_host(name)
+    _check_empty(world, name)
     return details
 
 
 def _check_empty(world: World, name: str) -> None:
-    servers = world.compute.list_servers_on(name)
+    with execution.reported():
+        servers = world.compute.list_servers_on(name)
     if servers:
         raise errors.Conflict(f"Servers {', '.join(servers)} found for host {name}")
 
@@ -110,10 +109,7 @@ def remove(world: World, identifier: str) -> None:
         there
     """
     host = world.database.read(lambda connection: _get_free(connection, identifier))
-    try:
-        _check_empty(world, host.name)
-    except execution.FAILURES as exc:
-        raise execution.unavailable(exc) from exc
+    _check_empty(world, host.name)
     claim = world.database.write(
         lambda connection: _begin_removal(connection, world, identifier)
     )

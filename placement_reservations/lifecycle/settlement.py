@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement_reservations import provider, state
-from placement_reservations.lifecycle import execution, plan
-from placement_reservations.store import allocation as allocations
+from placement_reservations.lifecycle import activation, execution, plan
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
 from placement_reservations.store import host as hosts
@@ -52,7 +51,7 @@ def _note(connection: sa.Connection, claim: Claim, reason: str | None) -> None:
     if reason is None:
         debts.delete(connection, claim.subject)
     if lease_id in leases.list_troubles(connection, active):
-        leases.set_trouble(connection, lease_id, reason, active)
+        leases.update(connection, lease_id, active, status_reason=reason)
 
 
 def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
@@ -86,16 +85,10 @@ def _pay(connection: sa.Connection, debt: Debt) -> Iterator[plan.Step]:
 def _find(connection: sa.Connection, debt: Debt) -> Reservation | None:
     """Return the reservation of a debt, unless it is over."""
     lease = leases.find(connection, leases.id_of(debt.subject))
-    reservations = (each for each in (lease.reservations if lease else ()))
-    return next(
-        (
-            each
-            for each in reservations
-            if each.id == debt.reservation_id
-            and each.status != state.ReservationStatus.DELETED
-        ),
-        None,
-    )
+    for each in lease.reservations if lease else ():
+        if each.id == debt.reservation_id:
+            return None if each.status == state.ReservationStatus.DELETED else each
+    return None
 
 
 def _inventory(
@@ -104,9 +97,7 @@ def _inventory(
     name = debt.hypervisor_hostname or ""
     total = 0
     if reservation and reservation.status == state.ReservationStatus.ACTIVE:
-        host = hosts.find_by_name(connection, name)
-        counts = allocations.count_by_host(connection, reservation.id)
-        total = counts.get(host.id, 0) if host else 0
+        total = activation.count_by_name(connection, reservation.id).get(name, 0)
     resource_class = leases.resource_class_of(debt.reservation_id or "")
     if total:
         yield plan.create_class(resource_class)

@@ -7,7 +7,7 @@ than it had, slots are chosen again.
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -17,10 +17,6 @@ from placement_reservations.store.host import Details, Host
 from placement_reservations.world import World
 
 T = TypeVar("T")
-# The name of a host, and its details; None if it is gone.
-Seen: TypeAlias = tuple[str, Details | None]
-
-
 # A refusal of a lease waits until so many hosts have been checked.
 MOST_BEFORE_REFUSAL = 50
 
@@ -61,7 +57,7 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
     :raises NoRoom: ``work`` raised it
     :raises Unavailable: a host cannot be checked
     """
-    seen: dict[int, Seen] = {}
+    seen: dict[int, Details] = {}
 
     def keep(connection: sa.Connection) -> list[Host]:
         return _apply(connection, seen)
@@ -80,30 +76,30 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
             raise
 
 
-def _look(world: World, host_ids: Collection[int]) -> dict[int, Seen]:
-    names = world.database.read(hosts.names_by_id)
-    try:
-        return {
-            host_id: (name, world.compute.find_host(name))
-            for host_id, name in names.items()
-            if host_id in host_ids
-        }
-    except execution.FAILURES as exc:
-        raise execution.unavailable(exc) from exc
+def _look(world: World, host_ids: Collection[int]) -> dict[int, Details]:
+    known = world.database.read(hosts.list_hosts)
+    with execution.reported():
+        return {host.id: look(world, host) for host in known if host.id in host_ids}
 
 
-def _apply(connection: sa.Connection, seen: Mapping[int, Seen]) -> list[Host]:
+def look(world: World, host: Host) -> Details:
+    """Return the details of a host as it is now; if it is gone, it is not available."""
+    gone = dataclasses.replace(host.details, available=False)
+    return world.compute.find_host(host.name) or gone
+
+
+def _apply(connection: sa.Connection, seen: Mapping[int, Details]) -> list[Host]:
     """Store new details of hosts, and return all hosts, locked.
 
     Only the watch makes a host reservable again.
     """
     locked = []
     for host in hosts.lock_hosts(connection):
-        name, found = seen.get(host.id, ("", None))
+        details = seen.get(host.id)
         # An embedded database gives the id of a removed host to the next one.
-        if name == host.name:
-            available = host.reservable and found is not None and found.available
-            details = dataclasses.replace(found or host.details, available=available)
+        if details and details.name == host.name:
+            available = host.reservable and details.available
+            details = dataclasses.replace(details, available=available)
             if details != host.details:
                 hosts.update(connection, host.id, details)
             host = dataclasses.replace(host, details=details)

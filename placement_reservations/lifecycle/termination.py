@@ -31,14 +31,8 @@ def end(world: World, event: Event) -> None:
 
     :raises Busy: it cannot end now
     """
-    proceed(
-        world,
-        world.database.write(
-            lambda connection: execution.begin_event(
-                connection, world, event, state.LeaseStatus.TERMINATING, END
-            )
-        ),
-    )
+    terminating = state.LeaseStatus.TERMINATING
+    proceed(world, execution.begin_event(world, event, terminating, END))
 
 
 def proceed(world: World, claim: Claim) -> None:
@@ -97,9 +91,8 @@ def _begin(connection: sa.Connection, world: World, lease_id: str) -> Claim:
     # An operation whose process is gone loses its claim on the lease.
     claims.drop_expired(connection, subject, now, world.rules.claim)
     claim = execution.begin(connection, world, subject, DELETE, document)
-    if not leases.move(
-        connection, lease_id, deleting, state.sources(deleting, stable=False)
-    ):
+    sources = state.sources(deleting, stable=False)
+    if not leases.update(connection, lease_id, *sources, status=deleting):
         raise errors.Conflict(f"Lease {lease_id} is {lease.status}.")
     for each in lease.reservations:
         # Slots for a change that will never be completed.
@@ -157,9 +150,8 @@ def _succeed(world: World, claim: Claim) -> None:
             connection, lease_id, state.ReservationStatus.DELETED
         )
         _close(connection, claim, state.EventStatus.DONE, now)
-        leases.set_trouble(connection, lease_id, None)
-        sources = [state.LeaseStatus.TERMINATING]
-        leases.move(connection, lease_id, state.LeaseStatus.TERMINATED, sources)
+        over = state.LeaseStatus.TERMINATED
+        leases.update(connection, lease_id, status=over, status_reason=None)
 
     execution.write(world, claim, complete)
 
@@ -170,19 +162,12 @@ def _fail(world: World, claim: Claim, exc: Exception) -> None:
     now = world.clock.now()
 
     def complete(connection: sa.Connection) -> None:
-        lease = leases.get(connection, lease_id)
-        left = [
-            each.id
-            for each in lease.reservations
-            if each.status != state.ReservationStatus.DELETED
-        ]
-        if left:
-            leases.set_reservation_status(
-                connection, lease_id, state.ReservationStatus.ERROR, *left
-            )
+        leases.set_reservation_status(
+            connection, lease_id, state.ReservationStatus.ERROR
+        )
         _close(connection, claim, state.EventStatus.ERROR, now)
-        leases.set_trouble(connection, lease_id, execution.describe(exc))
-        leases.move(connection, lease_id, state.LeaseStatus.ERROR, [lease.status])
+        error, reason = state.LeaseStatus.ERROR, execution.describe(exc)
+        leases.update(connection, lease_id, status=error, status_reason=reason)
 
     execution.write(world, claim, complete)
 

@@ -5,31 +5,20 @@ from typing import Any
 
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
-from placement_foundation.http.schema import Json, Schema, View
+from placement_foundation.http.schema import TEXT, Json, View, some_of
 from placement_reservations.schemas import moment
 from placement_reservations.store.allocation import Slot
-
-QUERY = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "lease_id": {"type": "string"},
-            "reservation_id": {"type": "string"},
-        },
-        "additionalProperties": False,
-    }
-)
 
 # The slots of hosts, keyed by host id.
 ByHost = Mapping[int, Sequence[Slot]]
 
 
+@query_string.parser(some_of(lease_id=TEXT, reservation_id=TEXT))
 def parse_query(pairs: Pairs) -> dict[str, str]:
     """Return the lease and the reservation whose slots are requested.
 
     :raises BadRequest: a parameter is unknown
     """
-    query_string.check(pairs, QUERY)
     return dict(pairs)
 
 

@@ -6,31 +6,21 @@ import datetime
 from placement_foundation import errors
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
-from placement_foundation.http.schema import Json, Schema, View
+from placement_foundation.http.schema import Json, View, some_of
 from placement_reservations.lifecycle.opening import Search
 from placement_reservations.schemas import lease, moment
 from placement_reservations.store.lease import Wish
 
-NUMBER = {"type": "string", "pattern": "^[0-9]{1,10}\\Z"}
-QUERY = Schema(
-    {
-        "type": "object",
-        "properties": {
-            "vcpus": NUMBER,
-            "memory_mb": NUMBER,
-            "disk_gb": NUMBER,
-            "amount": NUMBER,
-            "affinity": {"enum": ["None", "True", "False"]},
-            "resource_properties": {"type": "string", "maxLength": 10_000},
-            "start_date": lease.MOMENT,
-            "end_date": lease.MOMENT,
-            "minutes": NUMBER,
-        },
-        "required": ["vcpus", "memory_mb", "disk_gb", "amount"],
-        "additionalProperties": False,
-    }
-)
 NUMBERS = ("vcpus", "memory_mb", "disk_gb", "amount")
+NUMBER = {"type": "string", "pattern": "^[0-9]{1,10}\\Z"}
+QUERY = some_of(
+    *NUMBERS,
+    **dict.fromkeys((*NUMBERS, "minutes"), NUMBER),
+    affinity={"enum": ["None", "True", "False"]},
+    resource_properties={"type": "string", "maxLength": 10_000},
+    start_date=lease.MOMENT,
+    end_date=lease.MOMENT,
+)
 DEFAULT_MINUTES = 60
 # The longest lease in a query: a hundred years.
 MOST_MINUTES = 100 * 366 * 24 * 60
@@ -46,20 +36,12 @@ class FreeQuery:
     end: str | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """When a lease could start; ``lacking`` says why not at once, if it could not."""
-
-    found: Search
-    lacking: str | None
-
-
+@query_string.parser(QUERY)
 def parse_query(pairs: Pairs) -> FreeQuery:
     """Return the query.
 
     :raises BadRequest: a parameter is unknown, missing or malformed
     """
-    query_string.check(pairs, QUERY)
     given = dict(pairs)
     minutes = int(given.get("minutes", DEFAULT_MINUTES))
     if not 0 < minutes <= MOST_MINUTES:
@@ -75,16 +57,17 @@ def parse_query(pairs: Pairs) -> FreeQuery:
     return FreeQuery(wish, duration, given.get("start_date"), given.get("end_date"))
 
 
-def render(value: Answer, view: View) -> Json:
-    """Render the times at which a lease could start."""
+def render(value: tuple[Search, str | None], view: View) -> Json:
+    """Render when a lease could start, and why not at once, if it could not."""
+    found, lacking = value
     return {
         "free": [
             {
                 "first_start": moment.render(opening.first),
                 "last_start": moment.render(opening.last),
             }
-            for opening in value.found.openings
+            for opening in found.openings
         ],
-        "until": moment.render(value.found.until),
-        "lacking": value.lacking,
+        "until": moment.render(found.until),
+        "lacking": lacking,
     }

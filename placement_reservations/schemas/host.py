@@ -6,7 +6,7 @@ from typing import Any
 from placement_foundation import errors
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
-from placement_foundation.http.schema import Json, Schema, View
+from placement_foundation.http.schema import Json, Schema, View, closed_object, some_of
 from placement_reservations.schemas import moment
 from placement_reservations.store.host import RESERVED, Host, Property
 
@@ -38,30 +38,16 @@ PUT_HOST = Schema(
         "additionalProperties": {**VALUE, "type": [*VALUE_TYPES, "null"]},
     }
 )
-PATCH_PROPERTY = Schema(
-    {
-        "type": "object",
-        "properties": {"private": {"type": "boolean"}},
-        "required": ["private"],
-        "additionalProperties": False,
-    }
-)
+PATCH_PROPERTY = Schema(closed_object(private={"type": "boolean"}))
 FLAG = {"enum": ["True", "False", "true", "false", "1", "0"]}
-PROPERTIES_QUERY = Schema(
-    {
-        "type": "object",
-        "properties": {"detail": FLAG, "all": FLAG},
-        "additionalProperties": False,
-    }
-)
 
 
+@query_string.parser(some_of(detail=FLAG, all=FLAG))
 def parse_properties_query(pairs: Pairs) -> dict[str, bool]:
     """Return the flags that are set.
 
     :raises BadRequest: a parameter is unknown, or not a flag
     """
-    query_string.check(pairs, PROPERTIES_QUERY)
     return {name: value.lower() in ("true", "1") for name, value in pairs}
 
 

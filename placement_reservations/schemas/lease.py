@@ -1,13 +1,22 @@
 """Leases on the wire."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from placement_foundation import errors
-from placement_foundation.http.schema import POSITIVE_INT, Json, Schema, View, extend
-from placement_reservations.capacity import Interval, Size
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_foundation.http.schema import (
+    POSITIVE_INT,
+    TEXT,
+    Json,
+    Schema,
+    View,
+    extend,
+    listed,
+    some_of,
+)
+from placement_reservations.capacity import Interval
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.schemas import moment
 from placement_reservations.store.lease import (
     RESOURCE_TYPE,
@@ -29,36 +38,28 @@ AFFINITIES: dict[object, bool | None] = {
     "False": False,
 }
 
-WISH = {
-    "type": "object",
-    "properties": {
-        "resource_type": {"type": "string"},
-        "vcpus": POSITIVE_INT,
-        "memory_mb": POSITIVE_INT,
-        "disk_gb": {**POSITIVE_INT, "minimum": 0},
-        "amount": POSITIVE_INT,
-        "affinity": {"enum": list(AFFINITIES)},
-        "resource_properties": {"type": ["string", "null"], "maxLength": 10_000},
-    },
-    "additionalProperties": False,
-}
+WISH = some_of(
+    resource_type=TEXT,
+    vcpus=POSITIVE_INT,
+    memory_mb=POSITIVE_INT,
+    disk_gb={**POSITIVE_INT, "minimum": 0},
+    amount=POSITIVE_INT,
+    affinity={"enum": list(AFFINITIES)},
+    resource_properties={"type": ["string", "null"], "maxLength": 10_000},
+)
 NEW_WISH = Schema({**WISH, "required": ["vcpus", "memory_mb", "disk_gb", "amount"]})
-CHANGED_WISH = Schema(extend(WISH, properties={"id": {"type": "string"}}))
+CHANGED_WISH = Schema(extend(WISH, properties={"id": TEXT}))
 
 # The type of a reservation decides which other members it has.
-RESERVATIONS = {"type": "array", "items": {"type": "object"}, "maxItems": 100}
+RESERVATIONS = {**listed({"type": "object"}), "maxItems": 100}
 
-LEASE = {
-    "type": "object",
-    "properties": {
-        "name": NAME,
-        "start_date": MOMENT,
-        "end_date": MOMENT,
-        "before_end_date": {**MOMENT, "type": ["string", "null"]},
-        "reservations": RESERVATIONS,
-    },
-    "additionalProperties": False,
-}
+LEASE = some_of(
+    name=NAME,
+    start_date=MOMENT,
+    end_date=MOMENT,
+    before_end_date={**MOMENT, "type": ["string", "null"]},
+    reservations=RESERVATIONS,
+)
 NEW = {
     "reservations": {**RESERVATIONS, "minItems": 1},
     # Clients send it, always empty: the times of a lease determine its events.
@@ -96,13 +97,7 @@ def _parse_wish(item: Json) -> Wish:
     if "resource_type" not in item:
         raise errors.BadRequest("resource_type of a reservation is missing.")
     _check(item, NEW_WISH)
-    size = Size(item["vcpus"], item["memory_mb"], item["disk_gb"])
-    return Wish(
-        size,
-        item["amount"],
-        AFFINITIES[item.get("affinity")],
-        item.get("resource_properties") or "",
-    )
+    return Wish(**_members(item))
 
 
 def _check(item: Json, schema: Schema) -> None:
@@ -125,19 +120,19 @@ def parse_update(body: Json, now: datetime.datetime) -> Update:
         for name in ("start", "end", "before_end")
         if body.get(f"{name}_date") is not None
     }
-    changes: dict[str, WishChange] = {}
+    changes: dict[str, dict[str, Any]] = {}
     for item in body.get("reservations", ()):
         if "id" not in item:
             raise errors.BadRequest("The id of a reservation to change is missing.")
         _check(item, CHANGED_WISH)
         if item["id"] in changes:
             raise errors.BadRequest(f"Reservation {item['id']!r} is named twice.")
-        changes[item["id"]] = WishChange(_members(item))
+        changes[item["id"]] = _members(item)
     return Update(body.get("name"), **times, wishes=changes)
 
 
-def _members(item: Json) -> Mapping[str, object]:
-    members = {
+def _members(item: Json) -> dict[str, Any]:
+    members: dict[str, Any] = {
         name: value
         for name, value in item.items()
         if name not in ("id", "resource_type")

@@ -154,18 +154,6 @@ def insert(
         connection.execute(sa.insert(models.Allocation), rows)
 
 
-def replace(
-    connection: sa.Connection,
-    reservation_id: str,
-    counts: Mapping[int, int],
-    interval: Interval,
-    size: Size,
-) -> None:
-    """Replace all slots that a reservation has with new ones."""
-    delete(connection, reservation_id)
-    insert(connection, reservation_id, counts, interval, size)
-
-
 def delete(
     connection: sa.Connection, reservation_id: str, *, wanted: bool | None = None
 ) -> None:

@@ -62,18 +62,6 @@ def put(
         row.insert(connection, models.Event, **new, **undone)
 
 
-def delete(
-    connection: sa.Connection, lease_id: str, event_type: state.EventType
-) -> None:
-    """Delete an event of a lease."""
-    table = models.Event
-    connection.execute(
-        sa.delete(table).where(
-            table.lease_id == lease_id, table.event_type == event_type
-        )
-    )
-
-
 def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
     """Return the next due event of each lease, in the order to run them."""
     table = models.Event

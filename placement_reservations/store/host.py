@@ -233,10 +233,7 @@ def insert(
 
     :param known: the same host at its origin, whose id and times it keeps; call
         ``number_after`` afterwards
-    :raises Conflict: there is already a host with that name
     """
-    if find_by_name(connection, details.name):
-        raise errors.Conflict(f"Host '{details.name}' already exists!")
     new = {"hypervisor_hostname": details.name, **_values(details)}
     row.insert(connection, models.ComputeHost, *([known] if known else ()), **new)
     host = get_by_name(connection, details.name)

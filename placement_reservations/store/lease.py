@@ -21,10 +21,17 @@ RESOURCE_TYPE = "virtual:instance"
 class Wish:
     """The wish of a reservation: a number of slots of a size, on suitable hosts."""
 
-    size: Size
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
     amount: int
     affinity: bool | None = None
     resource_properties: str = ""
+
+    @property
+    def size(self) -> Size:
+        """Return the size of a slot."""
+        return Size(self.vcpus, self.memory_mb, self.disk_gb)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,11 +116,6 @@ def resource_class_of(reservation_id: str) -> str:
     return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
 
 
-def owner_of(lease: Lease) -> str:
-    """Return the project that owns a lease."""
-    return lease.project_id
-
-
 def subject(lease_id: str) -> str:
     """Return the subject of a claim on a lease."""
     return f"lease:{lease_id}"
@@ -125,28 +127,24 @@ def id_of(claimed: str) -> str:
 
 
 def list_leases(
-    connection: sa.Connection, project_id: str | None = None
+    connection: sa.Connection,
+    project_id: str | None = None,
+    *,
+    status: state.LeaseStatus | None = None,
+    after: datetime.datetime | None = None,
 ) -> list[Lease]:
-    """Return leases, oldest first.
+    """Return leases, oldest first; None does not filter.
 
-    :param project_id: None means all projects
+    :param after: only those that end later
     """
-    query = sa.select(models.Lease)
+    table = models.Lease
+    query = sa.select(table)
     if project_id is not None:
-        query = query.where(models.Lease.project_id == project_id)
-    return _load(connection, query)
-
-
-def list_by_status(connection: sa.Connection, status: state.LeaseStatus) -> list[Lease]:
-    """Return the leases in a state, oldest first."""
-    return _load(
-        connection, sa.select(models.Lease).where(models.Lease.status == status)
-    )
-
-
-def list_unended(connection: sa.Connection, now: datetime.datetime) -> list[Lease]:
-    """Return the leases whose end is still to come, oldest first."""
-    query = sa.select(models.Lease).where(models.Lease.end_date > now)
+        query = query.where(table.project_id == project_id)
+    if status is not None:
+        query = query.where(table.status == status)
+    if after is not None:
+        query = query.where(table.end_date > after)
     return _load(connection, query)
 
 
@@ -209,7 +207,7 @@ def _reservations(
         row.load(
             Reservation,
             each,
-            wish=row.load(Wish, each, size=row.load(Size, each)),
+            wish=row.load(Wish, each),
             updated_at=max(
                 filter(None, (each["updated_at"], each["wish_updated_at"])),
                 default=None,
@@ -234,80 +232,51 @@ def insert(connection: sa.Connection, lease: Lease) -> None:
         place = {"position": position, "resource_type": RESOURCE_TYPE}
         row.insert(connection, models.Reservation, each, **place)
         ids = {"id": each.resource_id, "reservation_id": each.id, "flavor_id": each.id}
-        wish = each.wish
-        row.insert(connection, models.InstanceReservation, wish, wish.size, **ids)
+        row.insert(connection, models.InstanceReservation, each.wish, **ids)
 
 
 def set_wish(connection: sa.Connection, reservation_id: str, wish: Wish) -> None:
     """Store the new wish of a reservation."""
     table = models.InstanceReservation
     changed = sa.update(table).where(table.reservation_id == reservation_id)
-    connection.execute(changed.values(row.columns(table, wish, wish.size)))
+    connection.execute(changed.values(row.columns(table, wish)))
 
 
-def update(connection: sa.Connection, lease_id: str, **values: object) -> None:
-    """Store other values of a lease, by column."""
-    table = models.Lease
-    connection.execute(sa.update(table).where(table.id == lease_id).values(**values))
-
-
-def move(
+def update(
     connection: sa.Connection,
     lease_id: str,
-    target: state.LeaseStatus,
-    sources: Iterable[state.LeaseStatus],
+    *sources: state.LeaseStatus,
+    **values: object,
 ) -> bool:
-    """Move a lease from any of several states to another; return whether it moved."""
-    table = models.Lease
-    statement = sa.update(table).where(
-        table.id == lease_id, table.status.in_(list(sources))
-    )
-    moved = connection.execute(statement.values(status=target))
-    return bool(moved.rowcount)
+    """Store other values of a lease, by column; return whether they were stored.
 
-
-def set_reservation_status(
-    connection: sa.Connection,
-    lease_id: str,
-    status: state.ReservationStatus,
-    *only: str,
-) -> None:
-    """Set the status of the named reservations of a lease, or of all of them."""
-    table = models.Reservation
-    statement = sa.update(table).where(table.lease_id == lease_id)
-    if only:
-        statement = statement.where(table.id.in_(only))
-    connection.execute(statement.values(status=status))
-
-
-def set_condition(connection: sa.Connection, reservation: Reservation) -> None:
-    """Store whether a reservation lacks slots, and whether others replaced them."""
-    table = models.Reservation
-    connection.execute(
-        sa.update(table)
-        .where(table.id == reservation.id)
-        .values(
-            lacks=reservation.lacks,
-            resources_changed=reservation.resources_changed,
-        )
-    )
-
-
-def set_trouble(
-    connection: sa.Connection,
-    lease_id: str,
-    reason: str | None,
-    *only: state.LeaseStatus,
-) -> None:
-    """Store why a lease is not as it should be; None if it is.
-
-    :param only: the states in which it is stored; none means all
+    :param sources: the states in which it is changed; none means all
     """
     table = models.Lease
     statement = sa.update(table).where(table.id == lease_id)
-    if only:
-        statement = statement.where(table.status.in_(only))
-    connection.execute(statement.values(status_reason=reason))
+    if sources:
+        statement = statement.where(table.status.in_(sources))
+    return bool(connection.execute(statement.values(**values)).rowcount)
+
+
+def set_reservation_status(
+    connection: sa.Connection, lease_id: str, status: state.ReservationStatus
+) -> None:
+    """Set the status of all reservations of a lease but those that are deleted."""
+    table = models.Reservation
+    statement = sa.update(table).where(
+        table.lease_id == lease_id, table.status != state.ReservationStatus.DELETED
+    )
+    connection.execute(statement.values(status=status))
+
+
+def update_reservation(
+    connection: sa.Connection, reservation_id: str, **values: object
+) -> None:
+    """Store other values of a reservation, by column."""
+    table = models.Reservation
+    statement = sa.update(table).where(table.id == reservation_id)
+    connection.execute(statement.values(**values))
 
 
 def list_troubles(

@@ -303,15 +303,16 @@ class Cloud:
         name: str = "lease",
     ) -> str:
         interval = Interval(start, start + hours * HOUR)
-        order = creation.Order(
+        lease = creation.draft(
             name,
             "ann",
             "blue",
             interval,
-            wishes or [Wish(size, amount, affinity, properties)],
-            notice.by_default(self.world, interval),
+            wishes or [Wish(*size.amounts(), amount, affinity, properties)],
         )
-        return creation.create(self.world, order)
+        before_end = notice.by_default(self.world, interval)
+        creation.create(self.world, lease, before_end)
+        return lease.id
 
     def turn(self, *, advance: datetime.timedelta = datetime.timedelta()) -> None:
         """Let the event loop take a turn in which it checks the hosts."""

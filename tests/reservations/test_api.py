@@ -187,6 +187,7 @@ def test_a_lease_that_is_refused_a_start_now_says_so(
     refuse_inventories(cloud, 400)
     made = create(visitor, start_date="now")
     assert made["status"] == "ERROR"
+    assert "HTTP 400" in made["status_reason"]
     assert [each["status"] for each in made["reservations"]] == ["error"]
 
 

@@ -20,7 +20,7 @@ from keystoneauth1 import exceptions as keystone
 from placement_foundation import errors
 from placement_reservations import state
 from placement_reservations.lifecycle import change, health, registration, termination
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.lifecycle.turn import Loop
 from placement_reservations.store import debt as debts
 from placement_reservations.store import host as hosts
@@ -290,9 +290,7 @@ def test_a_change_is_made_or_was_never_there(cloud: Cloud, fault: str) -> None:
     lease = cloud.order(3, start=TODAY, hours=1000)
     cloud.run_due()
     (reservation,) = cloud.lease(lease).reservations
-    wanted = Update(
-        end=TODAY + 1001 * HOUR, wishes={reservation.id: WishChange({"amount": 12})}
-    )
+    wanted = Update(end=TODAY + 1001 * HOUR, wishes={reservation.id: {"amount": 12}})
 
     def work() -> None:
         change.update(cloud.world, lease, wanted)
@@ -315,7 +313,7 @@ def test_a_change_leaves_the_repairs_after_another_one_to_be_done(cloud: Cloud) 
     lease = cloud.order(8, start=TODAY, hours=10)
     cloud.run_due()
     (reservation,) = cloud.lease(lease).reservations
-    more = Update(wishes={reservation.id: WishChange({"amount": 10})})
+    more = Update(wishes={reservation.id: {"amount": 10}})
 
     def fail_from_now_on(call: str) -> None:
         if call.startswith("PUT") and call.endswith("/inventories"):
@@ -521,7 +519,7 @@ def test_a_deletion_ends_a_change_that_was_interrupted(cloud: Cloud) -> None:
     lease = cloud.order(4, start=TODAY, hours=100)
     cloud.run_due()
     (reservation,) = cloud.lease(lease).reservations
-    more = Update(wishes={reservation.id: WishChange({"amount": 10})})
+    more = Update(wishes={reservation.id: {"amount": 10}})
     with pytest.raises(Killed), broken(cloud, "killed before a call", 1, stays=True):
         change.update(cloud.world, lease, more)
     cloud.clock.advance(LONG)

@@ -162,7 +162,7 @@ def test_only_some_times_are_tried_out_for_several_reservations(
     for hour in range(8):
         cloud.order(1, size=Size(1, 64, 1), start=TODAY + DAY + 3 * hour * HOUR)
     # Each fits by itself, but not both.
-    wishes = [Wish(Size(8, 64, 1), 1), Wish(Size(1, 64, 1), 9)]
+    wishes = [Wish(8, 64, 1, 1), Wish(1, 64, 1, 9)]
     monkeypatch.setattr(opening, "MOST_TRIALS", 3)
     with pytest.raises(errors.Conflict, match="what comes later was not looked at"):
         cloud.order(wishes=wishes)

@@ -4,7 +4,7 @@ import datetime
 
 from placement_reservations.capacity import Size
 from placement_reservations.lifecycle import change, health, registration
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.lifecycle.turn import Loop
 from placement_reservations.store import debt as debts
 from placement_reservations.store.lease import Lease
@@ -79,7 +79,7 @@ def test_a_change_to_what_there_is_room_for_makes_a_lease_whole(cloud: Cloud) ->
     # This does not help.
     change.update(cloud.world, lease, Update(before_end=TODAY + DAY))
     assert condition(cloud.lease(lease)) == (True, True, False)
-    less = Update(wishes={reservation.id: WishChange({"amount": 9})})
+    less = Update(wishes={reservation.id: {"amount": 9}})
     change.update(cloud.world, lease, less)
     assert condition(cloud.lease(lease)) == (False, False, False)
     cloud.turn()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_reservations.lifecycle import execution, health
-from placement_reservations.lifecycle.change import Update, WishChange, update
+from placement_reservations.lifecycle.change import Update, update
 from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
 from tests.reservations.cloud import HOUR, TODAY, Answered, Cloud
@@ -143,7 +143,7 @@ def test_a_lease_that_is_changed_while_hosts_are_looked_at_has_no_trouble(
     lease = cloud.order(2, start=TODAY)
     cloud.run_due()
     (reservation,) = cloud.lease(lease).reservations
-    wishes = [{reservation.id: WishChange({"amount": 4})}]
+    wishes = [{reservation.id: {"amount": 4}}]
 
     def use_more() -> None:
         while wishes:

@@ -15,7 +15,7 @@ from placement_reservations.lifecycle import (
     registration,
     termination,
 )
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
 from placement_reservations.store.claim import Claim
@@ -139,11 +139,11 @@ def test_a_cleaning_takes_as_much_as_its_lease(cloud: Cloud) -> None:
 
 
 def test_reservations_of_a_lease_share_what_there_is(cloud: Cloud) -> None:
-    wishes = [Wish(Size(5, 64, 1), 1), Wish(Size(5, 64, 1), 1)]
+    wishes = [Wish(5, 64, 1, 1), Wish(5, 64, 1, 1)]
     lease = cloud.order(wishes=wishes)
     assert sorted(cloud.slots(lease)) == [1, 2]
     with pytest.raises(errors.Conflict):
-        cloud.order(wishes=[Wish(Size(2, 64, 1), 1), Wish(Size(2, 64, 1), 2)])
+        cloud.order(wishes=[Wish(2, 64, 1, 1), Wish(2, 64, 1, 2)])
     cloud.turn(advance=DAY)
     assert len(cloud.inventories()) == 2
     cloud.assert_consistent()
@@ -250,7 +250,7 @@ def test_an_active_reservation_grows_and_never_shrinks(cloud: Cloud) -> None:
     (reservation,) = cloud.lease(lease).reservations
 
     def ask(**members: object) -> None:
-        wishes = {reservation.id: WishChange(members)}
+        wishes = {reservation.id: members}
         change.update(cloud.world, lease, Update(wishes=wishes))
 
     ask(amount=4)
@@ -277,12 +277,12 @@ def test_everything_changes_before_the_start(cloud: Cloud) -> None:
         "another",
         start=TODAY + 2 * DAY,
         end=TODAY + 3 * DAY,
-        wishes={reservation.id: WishChange(members)},
+        wishes={reservation.id: members},
     )
     change.update(cloud.world, lease, wanted)
     changed = cloud.lease(lease)
     assert changed.name == "another"
-    assert changed.reservations[0].wish == Wish(Size(2, 64, 5), 2, False)
+    assert changed.reservations[0].wish == Wish(2, 64, 5, 2, False)
     assert sorted(cloud.slots(lease)) == [1, 2]
     cloud.turn(advance=DAY)
     assert cloud.status(lease) == "PENDING"
@@ -297,7 +297,7 @@ def test_one_that_has_not_started_moves_as_a_whole_if_it_must(cloud: Cloud) -> N
     lease = cloud.order(2, True)
     (reservation,) = cloud.lease(lease).reservations
     assert cloud.slots(lease) == [1, 1]
-    wishes = {reservation.id: WishChange({"amount": 5})}
+    wishes = {reservation.id: {"amount": 5}}
     change.update(cloud.world, lease, Update(wishes=wishes))
     assert cloud.slots(lease) == [2] * 5
     cloud.assert_consistent()
@@ -311,7 +311,7 @@ def test_updates_that_are_refused(cloud: Cloud) -> None:
         Update(end=interval.start),
         Update(start=interval.end),
         Update(before_end=interval.end + MINUTE),
-        Update(wishes={"nosuch": WishChange({"amount": 1})}),
+        Update(wishes={"nosuch": {"amount": 1}}),
     ):
         with pytest.raises(errors.BadRequest):
             change.update(cloud.world, lease, wanted)
@@ -420,7 +420,7 @@ def test_one_operation_at_a_time(cloud: Cloud, status: state.LeaseStatus) -> Non
     lease = cloud.order(3)
 
     def begin(connection: sa.Connection) -> Claim:
-        leases.move(connection, lease, status, [state.LeaseStatus.PENDING])
+        leases.update(connection, lease, status=status)
         subject = leases.subject(lease)
         return execution.begin(connection, cloud.world, subject, "work")
 

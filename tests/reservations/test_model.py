@@ -24,7 +24,7 @@ from placement_foundation import errors
 from placement_reservations import state
 from placement_reservations.capacity import Interval, Size
 from placement_reservations.lifecycle import change, termination
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.store import lease as leases
 from placement_reservations.store.lease import Lease
 from placement_reservations.world import Rules
@@ -184,7 +184,7 @@ class Leases(RuleBasedStateMachine):
             return
         (reservation,) = lease.reservations
         amount = reservation.wish.amount + more
-        changes = {reservation.id: WishChange({"amount": amount})}
+        changes = {reservation.id: {"amount": amount}}
         before = self.cloud.slots(lease.id)
         free = self.free(lease.interval, reservation.wish.size)
         try:

@@ -15,7 +15,7 @@ from placement_reservations.lifecycle import (
     sighting,
     termination,
 )
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.store import claim as claims
 from placement_reservations.store import lease as leases
 from placement_reservations.world import Rules
@@ -181,7 +181,7 @@ def test_a_promise_is_about_the_inventory_as_it_is_now(cloud: Cloud) -> None:
     lease = cloud.order(1, start=TODAY + 2 * DAY)
     cloud.change_inventory("compute-1", "MEMORY_MB", reserved=8192 - 512)
     (reservation,) = cloud.lease(lease).reservations
-    more = Update(wishes={reservation.id: WishChange({"amount": 2})})
+    more = Update(wishes={reservation.id: {"amount": 2}})
     with pytest.raises(errors.Conflict, match="1 of 2 slots are free"):
         change.update(cloud.world, lease, more)
 
@@ -406,7 +406,7 @@ def test_a_changed_lease_that_does_not_fit_is_refused_with_reasons(
 ) -> None:
     lease = cloud.order(1)
     (reservation,) = cloud.lease(lease).reservations
-    more = Update(wishes={reservation.id: WishChange({"amount": 17})})
+    more = Update(wishes={reservation.id: {"amount": 17}})
     with pytest.raises(errors.Conflict) as caught:
         change.update(cloud.world, lease, more)
     assert str(caught.value).startswith(

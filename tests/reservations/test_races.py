@@ -20,7 +20,7 @@ from placement_reservations.lifecycle import (
     registration,
     termination,
 )
-from placement_reservations.lifecycle.change import Update, WishChange
+from placement_reservations.lifecycle.change import Update
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import flavor as flavors
@@ -108,7 +108,7 @@ def test_a_lease_that_starts_is_not_changed_or_deleted_meanwhile(cloud: Cloud) -
         if call.startswith("PUT"):
             with pytest.raises(errors.Conflict):
                 termination.delete(cloud.world, lease)
-            wishes = {reservation.id: WishChange({"amount": 3})}
+            wishes = {reservation.id: {"amount": 3}}
             with pytest.raises(errors.Conflict):
                 change.update(cloud.world, lease, Update(wishes=wishes))
             seen.append(cloud.status(lease))
@@ -146,7 +146,7 @@ def test_what_a_change_is_about_to_take_is_not_promised(cloud: Cloud) -> None:
             ordered.append(try_order(cloud, 5))
 
     cloud.wire.before = order
-    wishes = {reservation.id: WishChange({"amount": 12})}
+    wishes = {reservation.id: {"amount": 12}}
     change.update(cloud.world, lease, Update(wishes=wishes))
     assert ordered == [False]
     assert try_order(cloud, 4)
@@ -180,7 +180,7 @@ def test_a_lease_that_is_changed_meanwhile_keeps_its_new_name(cloud: Cloud) -> N
         change.update(cloud.world, lease, Update("renamed"))
 
     cloud.wire.before = rename
-    wishes = {reservation.id: WishChange({"amount": 4})}
+    wishes = {reservation.id: {"amount": 4}}
     change.update(cloud.world, lease, Update(wishes=wishes))
     assert len(cloud.slots(lease)) == 4
     assert cloud.lease(lease).name == "renamed"
@@ -209,7 +209,7 @@ def test_a_change_is_not_completed_while_the_watch_moves_leases(
             assert looking.wait(30)
 
         monkeypatch.setattr(execution, "run", run)
-        wishes = {reservation.id: WishChange({"vcpus": 4})}
+        wishes = {reservation.id: {"vcpus": 4}}
         longer = Update(end=TODAY + 2 * DAY, wishes=wishes)
         change.update(cloud.world, lease, longer)
         changed.set()

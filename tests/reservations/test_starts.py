@@ -6,7 +6,7 @@ import pytest
 
 from placement_foundation import errors
 from placement_reservations.lifecycle import termination
-from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud, refusal
+from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud
 
 SECOND = datetime.timedelta(seconds=1)
 
@@ -105,19 +105,6 @@ def test_one_whose_host_is_gone_cannot_start(cloud: Cloud) -> None:
     assert found.status == "ERROR"
     assert found.status_reason == "Placement does not know host compute-1."
     assert cloud.events(lease)["start_lease"] == "ERROR"
-
-
-def test_one_that_placement_refuses_does_not_start(cloud: Cloud) -> None:
-    lease = cloud.order(3, start=TODAY + DAY)
-
-    def refuse(call: str) -> None:
-        if call.startswith("PUT"):
-            raise refusal(400)
-
-    cloud.wire.before = refuse
-    cloud.run_due(advance=DAY)
-    assert cloud.status(lease) == "ERROR"
-    assert "HTTP 400" in (cloud.lease(lease).status_reason or "")
 
 
 def test_a_class_removed_before_the_start_is_made_again(cloud: Cloud) -> None:

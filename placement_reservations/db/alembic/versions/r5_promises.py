@@ -14,9 +14,9 @@ LACKS = "Some of its slots are on hosts that cannot keep them."
 
 
 def upgrade() -> None:
-    add("computehosts", "limits")
-    add("reservations", "lacks")
-    if has("reservations", "missing_resources"):
+    step.add_column("computehosts", "limits", column.text())
+    step.add_column("reservations", "lacks", column.text())
+    if step.has_column("reservations", "missing_resources"):
         reservations = sa.table(
             "reservations",
             sa.column("lacks", sa.Text),
@@ -25,17 +25,6 @@ def upgrade() -> None:
         lacking = sa.update(reservations).where(reservations.c.missing_resources)
         op.execute(lacking.values(lacks=LACKS))
         op.drop_column("reservations", "missing_resources")
-    if has("leases", "degraded"):
+    if step.has_column("leases", "degraded"):
         op.drop_column("leases", "degraded")
     step.create_table(op.get_bind(), models.Base.metadata.tables["cleanings"])
-
-
-def add(table: str, name: str) -> None:
-    # MariaDB commits each statement: an earlier attempt may have ended after this one.
-    if not has(table, name):
-        op.add_column(table, sa.Column(name, column.text(), nullable=True))
-
-
-def has(table: str, name: str) -> bool:
-    columns = sa.inspect(op.get_bind()).get_columns(table)
-    return name in {each["name"] for each in columns}
