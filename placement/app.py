@@ -97,11 +97,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     enforcer = policy.make_enforcer(config)
     if config.metrics.enabled and config.metrics.address:
         page.check_free(config.metrics.address)
-    connected = assembly.connect(
-        conf.database_settings(config),
-        migration.SCHEMA,
-        migrate=config.placement_database.sync_on_startup,
-    )
+    connected = assembly.connect(conf.database_settings(config), migration.SCHEMA)
     context = make_context(config, connected)
     ledger = Ledger(connected, context.journal, Origin(STARTING))
     standard_name.synchronise(ledger)

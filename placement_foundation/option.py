@@ -265,6 +265,7 @@ class DatabaseSettings:
     statement_timeout: int = 30
     connection_debug: int = 0
     connection_trace: bool = False
+    sync_on_startup: bool = False
 
 
 def database_settings(group: Any) -> DatabaseSettings:

@@ -46,14 +46,8 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     :raises Exception: the policy file cannot be parsed, or the database cannot be
         reached
     """
-    database = assembly.connect(
-        option.database_settings(config.database),
-        migration.SCHEMA,
-        migrate=config.database.sync_on_startup,
-    )
-    # Servers may fork from here on.
-    database.rest()
-    return build(config, database)
+    settings = option.database_settings(config.database)
+    return build(config, assembly.connect(settings, migration.SCHEMA))
 
 
 def build(config: cfg.ConfigOpts, database: Database) -> "WSGIApplication":

@@ -111,13 +111,8 @@ def make_world(config: cfg.ConfigOpts) -> World:
     :raises Exception: the database cannot be reached, or the configuration does not say
         how to reach Placement
     """
-    database = assembly.connect(
-        option.database_settings(config.database),
-        migration.SCHEMA,
-        migrate=config.database.sync_on_startup,
-    )
-    # Servers may fork from here on.
-    database.rest()
+    settings = option.database_settings(config.database)
+    database = assembly.connect(settings, migration.SCHEMA)
     placement = Client(access.from_config(config, "placement"))
     compute = _make_compute(config, database, placement)
     return World(database, placement, compute, Clock(), conf.rules(config))

@@ -30,14 +30,15 @@ def start_from_environment(
     return start(config)
 
 
-def connect(settings: DatabaseSettings, schema: History, *, migrate: bool) -> Database:
+def connect(settings: DatabaseSettings, schema: History) -> Database:
     """Return a database, whose tables are migrated first if that is wanted.
 
-    Call its ``rest`` before servers fork.
+    It has no open connections, so servers may fork.
 
     :raises Exception: the database cannot be reached
     """
     database = storage.connect(settings)
-    if migrate:
+    if settings.sync_on_startup:
         schema.upgrade_to_serve(database)
+    database.rest()
     return database

@@ -1,7 +1,9 @@
 """Which nodes a list has, in which order, and where its pages begin and end."""
 
 import dataclasses
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,27 +22,6 @@ SORT_KEYS = [
 ]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """Which nodes to list; None and empty sets do not filter.
-
-    ``associated`` selects the nodes with an instance, or those without. Nodes have all
-    of ``traits``, at least one of ``traits_any``, not all of ``not_traits`` and none of
-    ``not_traits_any``.
-    """
-
-    instance_uuid: str | None = None
-    associated: bool | None = None
-    maintenance: bool | None = None
-    provision_state: str | None = None
-    driver: str | None = None
-    resource_class: str | None = None
-    traits: frozenset[str] = frozenset()
-    traits_any: frozenset[str] = frozenset()
-    not_traits: frozenset[str] = frozenset()
-    not_traits_any: frozenset[str] = frozenset()
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Page:
     """A part of a list: ``limit`` nodes after the one whose UUID is ``marker``."""
@@ -52,53 +33,39 @@ class Page:
 
 
 def list_page(
-    connection: sa.Connection, filters: Filters, page: Page
+    connection: sa.Connection, filters: Mapping[str, Any], page: Page
 ) -> tuple[list[Node], bool]:
     """Return the nodes of a page, and whether more follow.
 
+    :param filters: the values of ``CONDITIONS`` that nodes must meet, by name
     :raises BadRequest: there is no node with the UUID of the marker
     """
-    query = ledger.NODES.where(*_conditions(filters), *_after_marker(connection, page))
+    conditions = [CONDITIONS[name](value) for name, value in filters.items()]
+    query = ledger.NODES.where(*conditions, *_after_marker(connection, page))
     query = query.order_by(*_order(page)).limit(page.limit + 1)
     nodes = ledger.read(connection, query)
     return nodes[: page.limit], len(nodes) > page.limit
 
 
-def _conditions(filters: Filters) -> Iterator[sa.ColumnElement[bool]]:
-    for name in (
-        "instance_uuid",
-        "maintenance",
-        "provision_state",
-        "driver",
-        "resource_class",
-    ):
-        value = getattr(filters, name)
-        if value is not None:
-            yield getattr(models.Node, name) == value
-    if filters.associated is not None:
-        yield models.Node.instance_uuid.is_not(None) == filters.associated
-    if filters.traits:
-        yield _has_all(filters.traits)
-    if filters.traits_any:
-        yield _has_any(filters.traits_any)
-    if filters.not_traits:
-        yield ~_has_all(filters.not_traits)
-    if filters.not_traits_any:
-        yield ~_has_any(filters.not_traits_any)
-
-
-def _has_any(names: frozenset[str]) -> sa.ColumnElement[bool]:
+def _has(names: frozenset[str], number: int) -> sa.ColumnElement[bool]:
+    """Return the condition of nodes that have so many of some traits."""
     table = models.NodeTrait
     having = sa.select(table.node_id).where(table.trait.in_(sorted(names)))
+    # A node cannot have a trait twice.
+    having = having.group_by(table.node_id).having(sa.func.count() >= number)
     return models.Node.id.in_(having)
 
 
-def _has_all(names: frozenset[str]) -> sa.ColumnElement[bool]:
-    table = models.NodeTrait
-    having = sa.select(table.node_id).where(table.trait.in_(sorted(names)))
-    having = having.group_by(table.node_id)
-    # A node cannot have a trait twice.
-    return models.Node.id.in_(having.having(sa.func.count() == len(names)))
+EQUAL = ("instance_uuid", "maintenance", "provision_state", "driver", "resource_class")
+# The condition of each filter of a list, given its value.
+CONDITIONS: Mapping[str, Callable[[Any], sa.ColumnElement[bool]]] = {
+    **{name: partial(operator.eq, getattr(models.Node, name)) for name in EQUAL},
+    "associated": lambda wanted: models.Node.instance_uuid.is_not(None) == wanted,
+    "traits": lambda names: _has(names, len(names)),
+    "traits-any": lambda names: _has(names, 1),
+    "not-traits": lambda names: ~_has(names, len(names)),
+    "not-traits-any": lambda names: ~_has(names, 1),
+}
 
 
 def _keys(page: Page) -> list[sa.ColumnElement[Any]]:

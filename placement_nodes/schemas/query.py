@@ -13,7 +13,7 @@ from placement_foundation.http.version import ByVersion, Version
 from placement_nodes import version
 from placement_nodes.objects import trait
 from placement_nodes.objects.node import canonical_uuid
-from placement_nodes.objects.node_filter import SORT_KEYS, Filters, Page
+from placement_nodes.objects.node_filter import SORT_KEYS, Page
 from placement_nodes.schemas import field
 
 # The most nodes of a page.
@@ -24,7 +24,7 @@ MOST = 1000
 class Listing:
     """Which nodes to list, how many, and with which fields; parsed and as given."""
 
-    filters: Filters
+    filters: Mapping[str, Any]
     page: Page
     fields: Sequence[str] | None
     given: Mapping[str, str]
@@ -132,11 +132,11 @@ def _once(pairs: Pairs, known: Collection[str]) -> dict[str, str]:
 
 def _listing(given: dict[str, str], at: Version) -> Listing:
     filters = {
-        name.replace("-", "_"): parse(name, given[name])
+        name: parse(name, given[name])
         for name, parse in FILTERS.items()
         if name in given
     }
-    return Listing(Filters(**filters), _page(given), _fields(given, at), given)
+    return Listing(filters, _page(given), _fields(given, at), given)
 
 
 def _fields(given: Mapping[str, str], at: Version) -> Sequence[str] | None:

@@ -220,9 +220,9 @@ class TestAUserWhoMayNotCreateTables:
         # It only takes rights that the user lacks to remove what is there.
         index = "resource_providers_name_idx ON resource_providers (name)"
         execute(empty, sa.text(f"CREATE INDEX {index}"))
-        settings = option.DatabaseSettings(limited_url)
+        settings = option.DatabaseSettings(limited_url, sync_on_startup=True)
         with pytest.raises((sa.exc.SQLAlchemyError, db_exc.DBError)):
-            assembly.connect(settings, migration.SCHEMA, migrate=True)
+            assembly.connect(settings, migration.SCHEMA)
 
 
 def test_a_migration_during_traffic_fails_no_request(
