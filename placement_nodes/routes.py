@@ -9,7 +9,7 @@ from placement_foundation import errors
 from placement_foundation.http.operation import Deviation, Handler, Operation
 from placement_foundation.http.version import ByVersion, always, since
 from placement_nodes import version
-from placement_nodes.handlers import node, root, state, trait
+from placement_nodes.handlers import node, root
 from placement_nodes.objects import node as ledger
 from placement_nodes.schemas import node as node_wire
 from placement_nodes.schemas import patch as patch_wire
@@ -124,14 +124,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
     },
     "/v1/nodes/{ident}/states": {
         "GET": of_node(
-            handler=always(state.show_states),
+            handler=always(node.show_states),
             policy="baremetal:node:states:show",
             reply=always(node_wire.render_states),
         ),
     },
     "/v1/nodes/{ident}/states/provision": {
         "PUT": of_node(
-            handler=always(state.provision_node),
+            handler=always(node.provision_node),
             policy="baremetal:node:states:provision",
             body=always(state_wire.PROVISION),
             status=always(202),
@@ -139,7 +139,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
     },
     "/v1/nodes/{ident}/states/power": {
         "PUT": of_node(
-            handler=always(state.switch_power),
+            handler=always(node.switch_power),
             policy="baremetal:node:states:power",
             body=always(state_wire.POWER),
             status=always(202),
@@ -147,44 +147,44 @@ ROUTES: dict[str, dict[str, Operation]] = {
     },
     "/v1/nodes/{ident}/maintenance": {
         "PUT": of_node(
-            handler=always(state.set_maintenance),
+            handler=always(node.set_maintenance),
             policy="baremetal:node:maintenance:set",
             body=always(state_wire.MAINTENANCE),
             deviation=Deviation.BODY_OPTIONAL,
             status=always(202),
         ),
         "DELETE": of_node(
-            handler=always(state.clear_maintenance),
+            handler=always(node.clear_maintenance),
             policy="baremetal:node:maintenance:clear",
             status=always(202),
         ),
     },
     "/v1/nodes/{ident}/traits": {
         "GET": of_traits(
-            handler=with_traits(trait.list_traits),
+            handler=with_traits(node.list_traits),
             policy="baremetal:node:traits:list",
             reply=always(trait_wire.render_traits),
         ),
         "PUT": of_traits(
-            handler=with_traits(trait.replace_traits),
+            handler=with_traits(node.replace_traits),
             policy="baremetal:node:traits:set",
             body=always(trait_wire.REPLACEMENT),
             reply=always(trait_wire.render_traits),
         ),
         "DELETE": of_traits(
-            handler=with_traits(trait.delete_traits),
+            handler=with_traits(node.delete_traits),
             policy="baremetal:node:traits:delete",
         ),
     },
     "/v1/nodes/{ident}/traits/{trait}": {
         "PUT": of_traits(
-            handler=with_traits(trait.add_trait),
+            handler=with_traits(node.add_trait),
             policy="baremetal:node:traits:set",
             body=always(trait_wire.NOTHING),
             deviation=Deviation.BODY_OPTIONAL,
         ),
         "DELETE": of_traits(
-            handler=with_traits(trait.delete_trait),
+            handler=with_traits(node.delete_trait),
             policy="baremetal:node:traits:delete",
         ),
     },

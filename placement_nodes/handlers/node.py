@@ -1,4 +1,7 @@
-"""Nodes: enrolled, listed, shown, changed, removed."""
+"""Nodes: enrolled, listed, shown, changed, removed; their states and their traits."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from oslo_utils import uuidutils
 
@@ -13,6 +16,8 @@ from placement_foundation.http.operation import (
 from placement_nodes.conf import Settings
 from placement_nodes.objects import node as ledger
 from placement_nodes.objects import node_filter, provision
+from placement_nodes.objects import trait as traits
+from placement_nodes.objects.node import Node
 from placement_nodes.schemas import document, patch
 from placement_nodes.schemas import node as wire
 
@@ -41,6 +46,10 @@ def create_node(call: Call[None, Settings], connection: Connection) -> Reply:
     return Reply(node, location=wire.path_of(uuid))
 
 
+def _locked(call: Call[None, Settings], connection: Connection) -> Node:
+    return ledger.get_locked(connection, call.load(connection))
+
+
 @reading
 def show_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Show a node, or some fields of it."""
@@ -55,7 +64,7 @@ def update_node(call: Call[None, Settings], connection: Connection) -> Reply:
     :raises Conflict: another node has the name or the instance, or the node has another
         instance
     """
-    node = ledger.get_locked(connection, call.load(connection))
+    node = _locked(call, connection)
     before = wire.changeable(node)
     after = patch.apply(before, call.body)
     wire.check(after)
@@ -83,7 +92,7 @@ def delete_node(call: Call[None, Settings], connection: Connection) -> Reply:
 
     :raises Conflict: it is in use, and not in maintenance
     """
-    node = ledger.get_locked(connection, call.load(connection))
+    node = _locked(call, connection)
     provision.check_removable(node)
     ledger.delete(connection, node)
     return Reply()
@@ -93,3 +102,106 @@ def delete_node(call: Call[None, Settings], connection: Connection) -> Reply:
 def validate_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Return whether a node could be used as it is."""
     return Reply(call.load(connection))
+
+
+@reading
+def show_states(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Show the states of a node."""
+    return Reply(call.load(connection))
+
+
+@writing
+def provision_node(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Bring a node to the requested provision state, immediately.
+
+    :raises BadRequest: no such transition exists from its state, or its instance
+        requires traits that it does not have
+    """
+    node = _locked(call, connection)
+    ledger.update(connection, node, provision.provision(node, call.body["target"]))
+    return _accepted(call)
+
+
+@writing
+def switch_power(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Switch the power of a node."""
+    changes = {"power_state": provision.POWER[call.body["target"]]}
+    _change(call, connection, changes)
+    return _accepted(call)
+
+
+def _accepted(call: Call[None, Settings]) -> Reply:
+    return Reply(location=wire.path_of(call.path["ident"], "states"))
+
+
+@writing
+def set_maintenance(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Put a node into maintenance, with a reason if one is given."""
+    reason = (call.body or {}).get("reason")
+    changes = {"maintenance": True, "maintenance_reason": reason}
+    _change(call, connection, changes)
+    return Reply()
+
+
+@writing
+def clear_maintenance(call: Call[None, Settings], connection: Connection) -> Reply:
+    """End the maintenance of a node."""
+    changes = {"maintenance": False, "maintenance_reason": None}
+    _change(call, connection, changes)
+    return Reply()
+
+
+def _change(
+    call: Call[None, Settings], connection: Connection, changes: Mapping[str, Any]
+) -> None:
+    node = _locked(call, connection)
+    ledger.update(connection, node, changes)
+
+
+@reading
+def list_traits(call: Call[None, Settings], connection: Connection) -> Reply:
+    """List the traits of a node."""
+    return Reply(call.load(connection).traits)
+
+
+@writing
+def replace_traits(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Replace the traits of a node.
+
+    :raises BadRequest: one of them is not a valid trait, or there are too many
+    """
+    node = _locked(call, connection)
+    names = sorted(set(call.body["traits"]))
+    traits.check_names(names, "body")
+    traits.replace_all(connection, node, names)
+    return Reply(names)
+
+
+@writing
+def delete_traits(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Remove all traits of a node."""
+    traits.replace_all(connection, _locked(call, connection), ())
+    return Reply()
+
+
+@writing
+def add_trait(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Add a trait to a node, unless it has it already.
+
+    :raises BadRequest: it is not a valid trait, or one too many
+    """
+    node = _locked(call, connection)
+    name = call.path["trait"]
+    traits.check_names([name], "trait")
+    traits.add(connection, node, name)
+    return Reply(location=wire.path_of(call.path["ident"], "traits", name))
+
+
+@writing
+def delete_trait(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Remove a trait of a node.
+
+    :raises NotFound: the node does not have it
+    """
+    traits.remove(connection, _locked(call, connection), call.path["trait"])
+    return Reply()

@@ -23,7 +23,7 @@ from placement_reservations.compute import ComputeError
 from tests import programs
 from tests.clients.keystone_process import wait_for
 from tests.reservations.cloud import HOUR, TODAY, Cloud, make_cloud
-from tests.reservations.conftest import books, books_url, bugs, migrated_url
+from tests.reservations.conftest import books, books_template, books_url, bugs
 from tests.reservations.nova import REFUSED
 from tests.reservations.test_nova import FLAVOR
 from tests.serving import serving
@@ -31,7 +31,7 @@ from tests.serving import serving
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["books", "books_url", "bugs", "migrated_url"]
+__all__ = ["books", "books_url", "bugs", "books_template"]
 
 pytestmark = [
     pytest.mark.client,

@@ -1,7 +1,5 @@
 """Databases of the reservation service, and clouds whose capacity can be reserved."""
 
-import shutil
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,41 +24,36 @@ FIRST_HOST = {
 }
 
 
-@pytest.fixture(scope="session")
-def migrated_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the URL of a database with empty tables."""
-    with backends.empty_database(tmp_path_factory.mktemp("reservations")) as url:
-        database = backends.connect(url)
-        SCHEMA.upgrade(database)
-        if backends.KIND == "sqlite":
-            with database.engine.connect() as connection:
-                connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))
-        database.engine.dispose()
-        yield url
-
-
-@pytest.fixture
-def books_url(migrated_url: str, tmp_path: Path) -> str:
-    """Give the URL of an empty database of the reservation service."""
-    if backends.KIND == "sqlite":
-        path = tmp_path / f"{uuid.uuid4().hex}.db"
-        shutil.copyfile(str(sa.make_url(migrated_url).database), path)
-        return f"sqlite:///{path}"
-    engine = sa.create_engine(migrated_url)
-    with engine.begin() as connection:
-        for table in reversed(models.Base.metadata.sorted_tables):
-            connection.execute(sa.delete(table))
+def empty(connection: sa.Connection) -> None:
+    for table in reversed(models.Base.metadata.sorted_tables):
+        connection.execute(sa.delete(table))
+    if backends.KIND in FIRST_HOST:
         connection.execute(sa.text(FIRST_HOST[backends.KIND]))
-    engine.dispose()
-    return migrated_url
+
+
+@pytest.fixture(scope="session")
+def books_template(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[backends.Template]:
+    with backends.empty_database(tmp_path_factory.mktemp("reservations")) as url:
+        template = backends.Template(
+            url, SCHEMA.upgrade, empty, check=lambda connection: None
+        )
+        yield template
+        template.dispose()
 
 
 @pytest.fixture
-def books(books_url: str) -> Iterator[Database]:
+def books(books_template: backends.Template, tmp_path: Path) -> Iterator[Database]:
     """Give an empty database of the reservation service."""
-    database = backends.connect(books_url)
-    yield database
-    database.engine.dispose()
+    with books_template.fresh(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def books_url(books: Database) -> str:
+    """Give the URL of this database."""
+    return books.engine.url.render_as_string(hide_password=False)
 
 
 @pytest.fixture(autouse=True)
