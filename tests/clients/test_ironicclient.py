@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import programs, walkthrough
+from tests import programs
 from tests.clients.test_osc_placement import Done, Shell
 
 pytestmark = [
@@ -100,20 +100,6 @@ def test_traits(shell: Terminal, node: str, version: str) -> None:
     assert shell.traits(node, version) == {"HW_CPU_X86_VMX"}
     shell.say("node remove trait", "--all", node, version=version)
     assert shell.traits(node, version) == set()
-
-
-def test_the_line_of_the_page(shell: Terminal, node: str, tmp_path: Path) -> None:
-    (line,) = [
-        told.command
-        for told in walkthrough.commands(PAGE)
-        if "baremetal node add trait" in told.command
-    ]
-    address = shell.url.removeprefix("http://")
-    (printed,) = walkthrough.run(
-        [walkthrough.Told(line.replace("127.0.0.1:6385", address), "")], "", tmp_path
-    )
-    assert printed == "Added trait CUSTOM_RAID1"
-    assert shell.traits(node) == {"CUSTOM_RAID1"}
 
 
 def test_bad_traits(shell: Terminal, node: str) -> None:

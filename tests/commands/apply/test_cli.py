@@ -92,26 +92,6 @@ def fleet(client: Client) -> dict[str, Any]:
     }
 
 
-def test_a_plan_shows_what_would_be_created(desk: Desk, client: Client) -> None:
-    status, out, err = desk.declare(FLEET, "plan")
-    assert status == cli.SOMETHING
-    assert "+ compute-1\n" in out
-    assert (
-        f"    + compute-1: CUSTOM_FPGA 4, reserved 1, CUSTOM_RACK_17, in {RACK}" in out
-    )
-    assert "    + compute-1_gpu0: below compute-1, CUSTOM_GPU 1, CUSTOM_NVLINK" in out
-    assert out.endswith("Hosts: 2 to create.\n")
-    assert (err, fleet(client)) == ("", {})
-
-
-def test_a_file_is_applied_and_then_nothing_differs(desk: Desk, client: Client) -> None:
-    status, out, err = desk.declare(FLEET, "--yes")
-    assert (status, err) == (cli.NOTHING, "")
-    assert out.endswith("Hosts: 2 created.\n")
-    assert fleet(client).keys() >= {"compute-1", "compute-2_gpu0"}
-    assert desk.declare(FLEET, "plan") == (0, "Hosts: 2 unchanged.\n", "")
-
-
 def test_changes_are_shown_with_what_was_before(desk: Desk) -> None:
     desk.declare(FLEET, "--yes")
     changed = FLEET.replace("total: 4", "total: 8").replace("CUSTOM_RACK", "CUSTOM_ROW")
@@ -124,19 +104,6 @@ def test_changes_are_shown_with_what_was_before(desk: Desk) -> None:
     assert "    + compute-1/traits/CUSTOM_ROW_17\n" in out
     assert "    - compute-1/traits/CUSTOM_RACK_17\n" in out
     assert "Hosts: 2 to change.\n" in out
-
-
-def test_what_is_pruned_is_shown(desk: Desk, client: Client) -> None:
-    desk.declare(FLEET, "--yes")
-    one = FLEET.replace("1..2", "1..1")
-    status, out, _ = desk.declare(one, "plan", "--prune")
-    assert status == cli.SOMETHING
-    assert "- compute-2\n" in out
-    assert desk.declare(one, "plan")[0] == cli.NOTHING
-    status, out, _ = desk.declare(one, "--yes", "--prune")
-    assert status == cli.NOTHING
-    assert "Hosts: 1 removed, 1 unchanged." in out
-    assert fleet(client).keys() == {"compute-1", "compute-1_gpu0"}
 
 
 def test_a_child_that_is_pruned_is_shown(desk: Desk, client: Client) -> None:
@@ -184,10 +151,7 @@ def test_a_plan_is_coloured_on_a_terminal(desk: Desk) -> None:
 def test_a_conflict_names_the_other_owner(desk: Desk) -> None:
     desk.declare(FLEET, "--yes")
     other = "- {name: compute-1, inventories: {CUSTOM_FPGA: 9}}"
-    status, out, _ = desk.declare(other, "plan", "--owner", "gpu-team")
-    assert status == cli.ERROR
-    assert "! compute-1: another owner declares otherwise; --force takes it over" in out
-    assert "4, reserved 1 -> 9 (fleet declares otherwise)" in out
+    assert desk.declare(other, "--yes", "--owner", "gpu-team")[0] == cli.ERROR
     forced = ("--yes", "--owner", "gpu-team", "--force")
     assert desk.declare(other, *forced)[0] == cli.NOTHING
 
@@ -525,34 +489,6 @@ def test_a_bad_command_is_reported(
         cli.main(arguments)
     assert left.value.code == cli.ERROR == 1
     assert "usage: placement-apply FILE" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"trees": 1, "providers": null}'])
-@pytest.mark.parametrize("arguments", [["plan", "FILE"], ["export"], ["drift"]])
-def test_an_answer_that_is_not_from_placement_is_an_error(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    body: bytes,
-) -> None:
-    def elsewhere(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        start_response("200 OK", [])
-        return [body]
-
-    file = tmp_path / "fleet.yaml"
-    file.write_text(FLEET)
-    given = [each.replace("FILE", str(file)) for each in arguments]
-    with serving(elsewhere) as served:
-        assert cli.main([*given, "--url", served.url]) == cli.ERROR
-    assert "the answer is not from Placement" in capsys.readouterr().err
-
-
-def test_no_answer_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "fleet.yaml"
-    file.write_text(FLEET)
-    assert cli.main(["plan", str(file), "--url", "http://127.0.0.1:9"]) == cli.ERROR
 
 
 def test_names_are_planned_given_and_pruned(desk: Desk, client: Client) -> None:

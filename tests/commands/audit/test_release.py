@@ -149,19 +149,6 @@ def test_an_undo_file_is_never_overwritten(desk: Desk) -> None:
     assert desk.allocations(orphan)["allocations"]
 
 
-def test_json_says_what_became_of_each(desk: Desk) -> None:
-    host = desk.host("compute-1", VCPU=8)
-    orphan, missing = desk.claim({host: {"VCPU": 1}}), new_uuid()
-    desk.lives(missing)
-    status, out, _ = desk.release(*ANY_AGE, "--json")
-    # Something else was found.
-    assert status == cli.FOUND
-    results = {
-        each["consumer"]: each.get("result") for each in json.loads(out)["findings"]
-    }
-    assert results == {orphan: "released", missing: None}
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [

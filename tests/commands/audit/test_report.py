@@ -32,46 +32,12 @@ def share(desk: Desk, provider: str) -> None:
     assert desk.client.call("PUT", path, body).status == 200
 
 
-def test_nothing_is_found_where_all_is_well(desk: Desk) -> None:
-    host = desk.host("compute-1", VCPU=8)
-    desk.lives(desk.claim({host: {"VCPU": 1}}), host="compute-1", resources={"VCPU": 1})
-    status, out, err = desk.audit()
-    assert (status, err) == (cli.NOTHING, "")
-    assert out == "nothing was found\nclaims: 1, consumers that live: 1\n"
-
-
 def test_a_consumer_that_is_listed_twice_lives_once(desk: Desk) -> None:
     host = desk.host("compute-1", VCPU=8)
     consumer = desk.claim({host: {"VCPU": 1}})
     desk.lives(consumer, consumer, host="compute-1")
     _, out, _ = desk.audit()
     assert out == "nothing was found\nclaims: 1, consumers that live: 1\n"
-
-
-def test_each_kind_is_found(desk: Desk) -> None:
-    first = desk.host("compute-1", VCPU=8, MEMORY_MB=1024)
-    second = desk.host("compute-2", VCPU=8)
-    orphan = desk.claim({first: {"VCPU": 1}})
-    moved, larger, fine = (desk.claim({first: {"VCPU": 2}}) for _ in range(3))
-    both = desk.claim({first: {"VCPU": 1}, second: {"VCPU": 1}})
-    missing = new_uuid()
-    desk.lives(moved, both, host="compute-2")
-    desk.lives(larger, host=first, resources={"VCPU": 4})
-    desk.lives(fine, missing, host="compute-1", resources={"VCPU": 2, "MEMORY_MB": 0})
-    assert sorted(desk.findings()) == sorted(
-        [
-            ("orphan", orphan),
-            ("wrong host", moved),
-            ("wrong host", both),
-            ("wrong amounts", larger),
-            ("missing", missing),
-        ]
-    )
-    status, out, _ = desk.audit()
-    assert status == cli.FOUND
-    assert "orphan: claims whose consumer no longer lives: 1\n" in out
-    assert "missing: consumers that live and claim nothing: 1\n" in out
-    assert out.endswith("claims: 5, consumers that live: 5\n")
 
 
 def test_the_tables_say_what_was_found_and_expected(
@@ -99,7 +65,11 @@ def test_the_tables_say_what_was_found_and_expected(
         larger: "INSTANCE team-blue compute-1 VCPU 2 VCPU 4",
         missing: "compute-1 VCPU 4",
     }
-    out = own_desk.audit()[1]
+    status, out, _ = own_desk.audit()
+    assert status == cli.FOUND
+    assert "orphan: claims whose consumer no longer lives: 2\n" in out
+    assert "missing: consumers that live and claim nothing: 1\n" in out
+    assert out.endswith("claims: 4, consumers that live: 3\n")
     rows = [line.split() for line in out.splitlines()]
     for consumer, said in expected.items():
         assert [consumer, *said.split()] in rows, out
@@ -108,13 +78,6 @@ def test_the_tables_say_what_was_found_and_expected(
     assert [orphan in out for orphan in orphans] == [True, False]
     assert out.count("1 more: --format json or csv has all\n") == 1
     assert all(orphan in own_desk.audit("--format", "csv")[1] for orphan in orphans)
-
-
-def test_a_class_that_is_not_expected_is_a_wrong_amount(desk: Desk) -> None:
-    host = desk.host("compute-1", VCPU=8, DISK_GB=100)
-    known = desk.claim({host: {"VCPU": 1, "DISK_GB": 5}})
-    desk.lives(known, resources={"VCPU": 1})
-    assert desk.findings() == [("wrong amounts", known)]
 
 
 def test_a_host_is_a_whole_tree_and_what_hosts_share(desk: Desk) -> None:

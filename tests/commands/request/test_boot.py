@@ -190,17 +190,6 @@ def test_of_two_clients_that_boot_one_server_one_fails(
     assert held == {host: {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}}
 
 
-def test_a_weigher_chooses(small_cloud: Cloud) -> None:
-    cn3 = small_cloud.uuids["cn3"]
-
-    def prefer_cn3(candidates: Candidates) -> Any:
-        return sorted(candidates.found, key=lambda each: cn3 not in each.allocations)
-
-    request = build(flavor_m())
-    placed = boot.boot(small_cloud.placement, new_server(), request, prefer_cn3)
-    assert placed.host == cn3
-
-
 def test_the_host_is_not_the_provider_that_shares_with_it(
     small_cloud: Cloud,
 ) -> None:
@@ -222,16 +211,6 @@ def test_the_host_is_not_the_provider_that_shares_with_it(
 
 
 # Why nothing fits
-
-
-def test_nothing_fits(small_cloud: Cloud, service: Served) -> None:
-    request = build(flavor_m("resources:VCPU=17"))
-    with pytest.raises(NoValidHost, match="no candidate"):
-        boot.boot(small_cloud.placement, new_server(), request)
-    (asked, why) = service.calls[-2:]
-    assert asked.line == "GET /allocation_candidates"
-    assert why.line == "GET /ledger/v1/explanation"
-    assert why.query == asked.query == request.query
 
 
 @pytest.mark.parametrize(

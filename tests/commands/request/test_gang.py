@@ -61,25 +61,6 @@ def test_all_are_placed_and_told_as_they_are_stored(
         assert list(each.mappings) == [""]
 
 
-def test_the_same_servers_may_be_asked_for_again(small_cloud: Cloud) -> None:
-    some = servers(3)
-    first = place(small_cloud, some)
-    second = place(small_cloud, some)
-    assert [each.existed for each in second] == [True] * 3
-    assert [(each.host, each.allocations) for each in second] == [
-        (each.host, each.allocations) for each in first
-    ]
-    more = place(small_cloud, [*some, *servers(1)])
-    assert [each.existed for each in more] == [True, True, True, False]
-
-
-def test_a_single_server_that_is_there_is_not_booted(small_cloud: Cloud) -> None:
-    [server] = servers(1)
-    place(small_cloud, [server])
-    with pytest.raises(ServerTaken, match=f"server {server.uuid} is not booted: it"):
-        place(small_cloud, [server])
-
-
 def test_a_server_of_another_project_is_taken(small_cloud: Cloud) -> None:
     mine, other = servers(2)
     place(small_cloud, [other])
@@ -88,13 +69,6 @@ def test_a_server_of_another_project_is_taken(small_cloud: Cloud) -> None:
         place(small_cloud, [Server(mine.uuid, "red", "ann", "INSTANCE"), stolen])
     assert not small_cloud.placement.get_allocations(mine.uuid)
     assert small_cloud.owner_of(other.uuid) == "blue"
-
-
-def test_claims_may_end_by_themselves(small_cloud: Cloud) -> None:
-    for each in place(small_cloud, servers(2), lease_seconds=60):
-        path = f"/ledger/v1/leases/{each.server}"
-        lease = small_cloud.placement.get(path, version="1.39")
-        assert lease["expires_at"] == each.expires_at is not None
 
 
 @pytest.mark.parametrize(
