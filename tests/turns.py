@@ -68,7 +68,7 @@ class Players:
         for uuid in self.providers:
             provider = resource_provider.get_by_uuid(connection, uuid)
             generations[uuid] = provider.generation
-            stored = inventory.list_by_provider(connection, provider.id)
+            stored = inventory.list_by_provider(connection, provider)
             inventories[uuid] = {name: each.total for name, each in stored.items()}
             _, found = allocation.list_by_provider(connection, uuid)
             for share in found.allocations:

@@ -24,77 +24,41 @@ P = TypeVar("P", bound=KnownProvider)
 # Identifies an inventory: the ids of its provider and resource class.
 Key: TypeAlias = tuple[int, int]
 
-
+_stored, _taken = models.Inventory, models.Allocation
+_is_of = sa.and_(
+    _taken.resource_provider_id == _stored.resource_provider_id,
+    _taken.resource_class_id == _stored.resource_class_id,
+)
 # The amount used of the inventory in a row of a query.
 USED: sa.ScalarSelect[Any] = (
-    sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
-    .where(
-        models.Allocation.resource_provider_id == models.Inventory.resource_provider_id
-    )
-    .where(models.Allocation.resource_class_id == models.Inventory.resource_class_id)
+    sa.select(sa.func.coalesce(sa.func.sum(_taken.used), 0))
+    .where(_is_of)
     .scalar_subquery()
 )
-
-
-_BY_PROVIDER = (
-    sa.select(
-        models.ResourceClass.name,
-        models.ResourceClass.id,
-        *[getattr(models.Inventory, name) for name in FIELDS],
-    )
-    .join(
-        models.ResourceClass,
-        models.ResourceClass.id == models.Inventory.resource_class_id,
-    )
-    .where(models.Inventory.resource_provider_id == sa.bindparam("provider"))
-    .order_by(models.ResourceClass.id)
-)
-
 _STORED = (
     sa.select(
-        models.Inventory.resource_provider_id,
-        models.Inventory.resource_class_id,
+        _stored.resource_provider_id,
+        _stored.resource_class_id,
         models.ResourceClass.name,
-        *[getattr(models.Inventory, name) for name in FIELDS],
+        *[getattr(_stored, name) for name in FIELDS],
     )
-    .join(
-        models.ResourceClass,
-        models.ResourceClass.id == models.Inventory.resource_class_id,
-    )
-    .where(
-        models.Inventory.resource_provider_id.in_(
-            sa.bindparam("providers", expanding=True)
-        )
-    )
-    .order_by(models.Inventory.id)
+    .join(models.ResourceClass, models.ResourceClass.id == _stored.resource_class_id)
+    .where(_stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)))
+    .order_by(_stored.resource_provider_id, _stored.resource_class_id)
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class InventoryRecord:
-    """An inventory as it is stored."""
-
-    class_id: int
-    inventory: Inventory
+_IN_USE = _STORED.where(sa.exists(1).where(_is_of))
+_UPDATE = (
+    sa.update(_stored)
+    .where(_stored.resource_provider_id == sa.bindparam("provider_id"))
+    .where(_stored.resource_class_id == sa.bindparam("class_id"))
+)
 
 
 def list_by_provider(
-    connection: sa.Connection, provider_id: int
+    connection: sa.Connection, provider: KnownProvider
 ) -> dict[str, Inventory]:
     """Return the inventories of a provider by class name, in class id order."""
-    records = load_by_provider(connection, provider_id)
-    return {name: record.inventory for name, record in records.items()}
-
-
-def load_by_provider(
-    connection: sa.Connection, provider_id: int
-) -> dict[str, InventoryRecord]:
-    """Return the inventory records of a provider by class name, in class id order."""
-    rows: Iterable[Any] = connection.execute(_BY_PROVIDER, {"provider": provider_id})
-    return {
-        name: InventoryRecord(class_id, Inventory(*fields))
-        for name, class_id, *fields in rows
-    }
+    return dict(_load(connection, [provider]).values())
 
 
 def replace_all(
@@ -109,18 +73,22 @@ def replace_all(
     :raises InventoryInUse: an inventory to be removed has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    entries = replace_of_many(tx, {provider: wanted})
-    return _bump(tx, provider, entries)
+    return _bump(tx, provider, replace_of_many(tx, {provider: wanted}))
 
 
 def replace_of_many(
-    tx: Transaction, wanted: Mapping[P, Mapping[str, Inventory]]
+    tx: Transaction,
+    wanted: Mapping[P, Mapping[str, Inventory]],
+    *,
+    left_out: Collection[str] | None = None,
 ) -> list[Entry]:
     """Make these the inventories of providers, without changing their generations.
 
     The caller records the returned entries of the journal.
 
     :param wanted: by resource class name
+    :param left_out: the classes whose inventories are removed if they are not wanted;
+        None means all
     :raises NotFound: there is no such resource class
     :raises InventoryInUse: an inventory to be removed has allocations; the error names
         those of the first provider
@@ -132,19 +100,27 @@ def replace_of_many(
         for provider, inventories in wanted.items()
         for name, inventory in inventories.items()
     }
-    stored = _load_stored(tx.connection, wanted)
-    stored_keys = stored.keys()
-    _remove(tx, wanted, stored_keys - rows.keys())
-    _update(tx, {key: rows[key] for key in rows.keys() & stored_keys})
-    _insert(tx, {key: rows[key] for key in rows.keys() - stored_keys})
+    stored = _load(tx.connection, wanted)
+    if left_out is not None:
+        stored = {
+            key: each
+            for key, each in stored.items()
+            if key in rows or each[0] in left_out
+        }
+    _remove(tx, wanted, stored.keys() - rows.keys())
+    _update(tx, {key: rows[key] for key in rows.keys() & stored.keys()})
+    _insert(tx, {key: rows[key] for key in rows.keys() - stored.keys()})
     before: dict[int, dict[str, Inventory]] = {}
     for (provider_id, _), (name, old) in stored.items():
         before.setdefault(provider_id, {})[name] = old
     return [
         each
-        for provider, after in wanted.items()
-        for each in _entries(
-            tx.connection, provider, before.get(provider.id, {}), after
+        for provider, inventories in wanted.items()
+        for each in entry.of_inventories(
+            provider.uuid,
+            provider.root_uuid,
+            before.get(provider.id, {}),
+            as_stored(tx.connection, inventories),
         )
     ]
 
@@ -161,14 +137,12 @@ def create(
     :raises ConcurrentUpdate: the provider has an inventory of that class, or
         another request has changed the provider
     """
-    class_id = resource_class.lock_ids_by_name(tx, [class_name])[class_name]
-    if (provider.id, class_id) in _load_stored(tx.connection, [provider]):
+    if class_name in list_by_provider(tx.connection, provider):
         raise errors.ConcurrentUpdate(
             f"Inventory of class {class_name} on resource provider '{provider.uuid}' "
             "already exists."
         )
-    _insert(tx, {(provider.id, class_id): inventory})
-    entries = _entries(tx.connection, provider, {}, {class_name: inventory})
+    entries = replace_of_many(tx, {provider: {class_name: inventory}}, left_out=())
     return _bump(tx, provider, entries)
 
 
@@ -184,16 +158,13 @@ def update(
     :raises BadRequest: the provider has no inventory of it
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    class_id = resource_class.ids_by_name(tx.connection, [class_name])[class_name]
-    stored = _load_stored(tx.connection, [provider])
-    if (provider.id, class_id) not in stored:
+    resource_class.ids_by_name(tx.connection, [class_name])
+    if class_name not in list_by_provider(tx.connection, provider):
         raise errors.BadRequest(
             f"No inventory record with resource class for resource provider "
             f"{provider.uuid}: No inventory of class {class_name} found."
         )
-    _update(tx, {(provider.id, class_id): inventory})
-    before = {class_name: stored[provider.id, class_id][1]}
-    entries = _entries(tx.connection, provider, before, {class_name: inventory})
+    entries = replace_of_many(tx, {provider: {class_name: inventory}}, left_out=())
     return _bump(tx, provider, entries)
 
 
@@ -204,11 +175,9 @@ def delete(tx: Transaction, provider: ResourceProvider, class_name: str) -> int:
     :raises InventoryInUse: it has allocations
     :raises ConcurrentUpdate: another request has changed the provider
     """
-    record = load_by_provider(tx.connection, provider.id).get(class_name)
-    if record is None:
+    if class_name not in list_by_provider(tx.connection, provider):
         raise errors.NotFound(f"No inventory of class {class_name} found for delete")
-    _remove(tx, [provider], {(provider.id, record.class_id)})
-    entries = _entries(tx.connection, provider, {class_name: record.inventory}, {})
+    entries = replace_of_many(tx, {provider: {}}, left_out=[class_name])
     return _bump(tx, provider, entries)
 
 
@@ -238,26 +207,17 @@ def _in_single_precision(ratio: float) -> float:
     return float(f"{ctypes.c_float(ratio).value:.6g}")
 
 
-def _entries(
-    connection: sa.Connection,
-    provider: KnownProvider,
-    before: Mapping[str, Inventory],
-    after: Mapping[str, Inventory],
-) -> list[Entry]:
-    stored = as_stored(connection, after)
-    return entry.of_inventories(provider.uuid, provider.root_uuid, before, stored)
-
-
-def _load_stored(
+def _load(
     connection: sa.Connection, providers: Iterable[KnownProvider]
 ) -> dict[Key, tuple[str, Inventory]]:
     """Return the inventories of providers, each with the name of its class."""
-    stored: dict[Key, tuple[str, Inventory]] = {}
-    for chunk in storage.chunks(provider.id for provider in providers):
-        rows: Iterable[Any] = connection.execute(_STORED, {"providers": chunk})
-        for owner, kind, name, *fields in rows:
-            stored[owner, kind] = name, Inventory(*fields)
-    return stored
+    ids = [provider.id for provider in providers]
+    return {
+        (provider_id, class_id): (name, Inventory(*fields))
+        for provider_id, class_id, name, *fields in storage.select_each(
+            connection, _STORED, "providers", ids
+        )
+    }
 
 
 def _remove(
@@ -268,7 +228,12 @@ def _remove(
     :raises InventoryInUse: some have allocations; the error names those of the first
         provider
     """
-    used = _classes_in_use(tx.connection, keys)
+    used: dict[int, list[str]] = {}
+    for provider_id, class_id, name, *_ in storage.select_each(
+        tx.connection, _IN_USE, "providers", {provider_id for provider_id, _ in keys}
+    ):
+        if (provider_id, class_id) in keys:
+            used.setdefault(provider_id, []).append(name)
     for provider in providers:
         if provider.id in used:
             raise errors.InventoryInUse(
@@ -286,41 +251,6 @@ def _remove(
             )
         )
         tx.connection.execute(delete)
-
-
-def _classes_in_use(
-    connection: sa.Connection, keys: Collection[Key]
-) -> dict[int, list[str]]:
-    """Return the names of classes with allocations, in id order, by provider id.
-
-    :param keys: the inventories to check
-    """
-    stored, taken = models.Inventory, models.Allocation
-    use = (
-        sa.select(taken.id)
-        .where(taken.resource_provider_id == stored.resource_provider_id)
-        .where(taken.resource_class_id == stored.resource_class_id)
-    )
-    used: dict[int, list[str]] = {}
-    for chunk in storage.chunks({provider_id for provider_id, _ in keys}):
-        query = (
-            sa.select(
-                stored.resource_provider_id,
-                stored.resource_class_id,
-                models.ResourceClass.name,
-            )
-            .join(
-                models.ResourceClass,
-                models.ResourceClass.id == stored.resource_class_id,
-            )
-            .where(stored.resource_provider_id.in_(chunk))
-            .where(use.exists())
-            .order_by(stored.resource_provider_id, stored.resource_class_id)
-        )
-        for provider_id, class_id, name in connection.execute(query):
-            if (provider_id, class_id) in keys:
-                used.setdefault(provider_id, []).append(name)
-    return used
 
 
 def _insert(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
@@ -349,12 +279,5 @@ def _update(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
         }
         for (provider_id, class_id), inventory in sorted(inventories.items())
     ]
-    if not rows:
-        return
-    update = (
-        sa.update(models.Inventory)
-        .where(models.Inventory.resource_provider_id == sa.bindparam("provider_id"))
-        .where(models.Inventory.resource_class_id == sa.bindparam("class_id"))
-    )
-    if tx.connection.execute(update, rows).rowcount != len(rows):
+    if rows and tx.connection.execute(_UPDATE, rows).rowcount != len(rows):
         raise errors.Conflict("Race condition detected when setting inventory.")

@@ -79,7 +79,7 @@ def touch(database: Database, what: Touch) -> None:
         provider = resource_provider.get_by_uuid(tx.connection, known.uuid)
         if kind == "inventories":
             resource_class.ensure(tx, [key])
-            kept = inventory.list_by_provider(tx.connection, provider.id)
+            kept = inventory.list_by_provider(tx.connection, provider)
             kept.pop(key, None)
             if what.value is not None:
                 kept[key] = what.value

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 19_212,
+    "placement": 19_152,
     "placement_foundation": 4_120,
     "placement_clients": 5_045,
     "placement_nodes": 2_359,
