@@ -25,7 +25,6 @@ from placement_foundation.database.storage import Database
 from placement_foundation.http import (
     middleware,
     monitoring,
-    page,
     thread_limit,
 )
 from placement_foundation.http.application import Application, Service
@@ -96,7 +95,7 @@ def start(config: cfg.ConfigOpts) -> "WSGIApplication":
     # Before any migration: do not migrate for a service that will not start.
     enforcer = policy.make_enforcer(config)
     if config.metrics.enabled and config.metrics.address:
-        page.check_free(config.metrics.address)
+        monitoring.check_free(config.metrics.address)
     connected = assembly.connect(conf.database_settings(config), migration.SCHEMA)
     context = make_context(config, connected)
     ledger = Ledger(connected, context.journal, Origin(STARTING))
@@ -196,7 +195,7 @@ def _assemble(
             # A service without authentication needs no guard.
             pages[monitoring.METRICS] = metrics
         guarded = site.Guarded(metrics, enforcer)
-        application = page.beside(application, {monitoring.METRICS: guarded})
+        application = monitoring.beside(application, {monitoring.METRICS: guarded})
     beside = functools.partial(console.Site, config=config)
     wrapped = middleware.surround(
         application, config, SURROUNDINGS, beside if config.console.enabled else None

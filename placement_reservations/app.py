@@ -14,7 +14,7 @@ from placement_foundation.database.storage import Database
 from placement_foundation.http import middleware, monitoring
 from placement_foundation.http.application import Application, Service
 from placement_foundation.http.middleware import Surrounded, Surroundings
-from placement_foundation.http.page import Page
+from placement_foundation.http.monitoring import Page
 from placement_foundation.serving import assembly, side
 from placement_reservations import conf, errors, measure, policy, version
 from placement_reservations.clock import Clock

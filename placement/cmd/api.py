@@ -11,7 +11,7 @@ from placement import conf
 from placement.db import migration
 from placement.objects import standard_name
 from placement.objects.ledger import Ledger
-from placement_foundation.http import page
+from placement_foundation.http import monitoring
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.serving import completion, program
 
@@ -40,7 +40,7 @@ def _read(files: list[str] | None, connection: str) -> cfg.ConfigOpts:
         config.set_default("enabled", True, "console")
         config.set_default("enabled", True, "metrics")
     if config.metrics.enabled and config.metrics.address:
-        page.check_free(config.metrics.address)
+        monitoring.check_free(config.metrics.address)
     return config
 
 

@@ -13,7 +13,7 @@ from placement.objects import own_table, standard_name
 from placement_foundation import context
 from placement_foundation.database.storage import Database
 from placement_foundation.http import monitoring, policy
-from placement_foundation.http.page import Page, Text
+from placement_foundation.http.monitoring import Page, Text
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.observing import telemetry
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from wsgiref import simple_server
 
-from placement_foundation.http import page
-from placement_foundation.http.page import Page, Text
+from placement_foundation.http import monitoring
+from placement_foundation.http.monitoring import Page, Text
 from placement_foundation.option import Place
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def serve_pages(place: Place, pages: Mapping[str, "WSGIApplication"]) -> SideSer
 
     :raises OSError: the address is taken, or does not belong to this machine
     """
-    return serve(page.bind(place), page.beside(_nothing_here, pages))
+    return serve(monitoring.bind(place), monitoring.beside(_nothing_here, pages))
 
 
 def _nothing_here(

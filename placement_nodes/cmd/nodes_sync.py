@@ -15,7 +15,7 @@ from placement_clients import access
 from placement_clients.access import Access, Misconfigured
 from placement_clients.client import Client
 from placement_foundation import option
-from placement_foundation.http import health
+from placement_foundation.http import monitoring
 from placement_foundation.observing import metrics
 from placement_foundation.observing.log import set_up_logging
 from placement_foundation.serving import command, completion, pipe, side
@@ -203,7 +203,7 @@ def _publish(config: cfg.ConfigOpts, report: Report) -> None:
     if config.sync.monitoring_address:
         metrics.switch_on(measure.SYNC_PREFIX, measure.SYNC_MEASURES)
         checks = {"nodes": report.reads_nodes, "placement": report.reaches_placement}
-        pages = health.pages(checks)
+        pages = monitoring.probes(checks)
         pages["/metrics"] = side.metrics_page()
         side.serve_pages(config.sync.monitoring_address, pages)
 

@@ -13,7 +13,7 @@ from placement.db import migration, models
 from placement.objects import standard_name
 from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
-from placement_foundation.http import health
+from placement_foundation.http import monitoring
 from tests import statements
 from tests.settings import make_config
 
@@ -71,7 +71,7 @@ def test_a_result_is_kept_for_the_probes_that_come_next() -> None:
         calls.append(moments[-1])
         return True
 
-    page = health.pages({"database": check}, lambda: moments[-1])["/readyz"]
+    page = monitoring.probes({"database": check}, lambda: moments[-1])["/readyz"]
     for moment in (0.0, 0.5, 0.999, 1.0, 1.5, 2.5):
         moments.append(moment)
         assert ask(page, "/readyz").status_int == 200
@@ -125,7 +125,7 @@ def test_nothing_leaks_of_a_database_that_is_away(
     def away() -> bool:
         raise OSError("db.secret.example refuses placement")
 
-    page = health.pages({"database": away, "schema": lambda: True})["/readyz"]
+    page = monitoring.probes({"database": away, "schema": lambda: True})["/readyz"]
     response = ask(page, "/readyz")
     assert response.status_int == 503
     assert response.text == "database: failed\nschema: unknown\n"
@@ -135,14 +135,14 @@ def test_nothing_leaks_of_a_database_that_is_away(
 def test_probes_do_not_wait_for_a_hanging_database(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(health, "PATIENCE", 0.01)
+    monkeypatch.setattr(monitoring, "PATIENCE", 0.01)
     answered, calls = threading.Event(), []
 
     def hang() -> bool:
         calls.append(threading.current_thread())
         return answered.wait(30)
 
-    page = health.pages({"fine": lambda: True, "slow": hang, "next": lambda: True})
+    page = monitoring.probes({"fine": lambda: True, "slow": hang, "next": lambda: True})
     for _ in range(3):
         response = ask(page["/readyz"], "/readyz")
         assert response.status_int == 503
@@ -158,11 +158,11 @@ def test_a_lesser_check_only_warns() -> None:
         raise OSError("away")
 
     lesser = {"comfort": lambda: False, "luxury": away}
-    page = health.pages({"need": lambda: True}, lesser=lesser)["/readyz"]
+    page = monitoring.probes({"need": lambda: True}, lesser=lesser)["/readyz"]
     response = ask(page, "/readyz")
     assert response.status_int == 200
     assert response.text == "need: ok\ncomfort: warning\nluxury: warning\n"
-    page = health.pages({"need": lambda: False}, lesser=lesser)["/readyz"]
+    page = monitoring.probes({"need": lambda: False}, lesser=lesser)["/readyz"]
     response = ask(page, "/readyz")
     assert response.status_int == 503
     assert response.text == "need: failed\ncomfort: unknown\nluxury: unknown\n"

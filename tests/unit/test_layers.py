@@ -124,8 +124,7 @@ INNER = {
         {"operation", "identity"},
         {"query_string", "stream"},
         {"schema"},
-        {"health"},
-        {"page", "router", "thread_limit", "version"},
+        {"router", "thread_limit", "version"},
     ],
     FOUNDATION / "database": [
         {"migration"},
