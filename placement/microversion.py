@@ -53,11 +53,6 @@ VERSIONS = {
 MINIMUM = Version(*min(VERSIONS))
 MAXIMUM = Version(*max(VERSIONS))
 
-LATEST = "latest"
-# As callers name them.
-BY_NAME = {
-    **{str(Version(*each)): Version(*each) for each in VERSIONS},
-    LATEST: MAXIMUM,
-}
+BY_NAME = version.by_name(VERSIONS)
 # Returns the microversion that a request's headers name.
-negotiate = functools.partial(version.negotiate, service=SERVICE, versions=VERSIONS)
+negotiate = functools.partial(version.negotiate, service=SERVICE, versions=BY_NAME)

@@ -12,7 +12,9 @@ LEGACY_HEADER = "X-OpenStack-Ironic-API-Version"
 
 MINIMUM = Version(1, 1)
 MAXIMUM = Version(1, 37)
-VERSIONS = {(1, minor) for minor in range(MINIMUM.minor, MAXIMUM.minor + 1)}
+VERSIONS = version.by_name(
+    (1, minor) for minor in range(MINIMUM.minor, MAXIMUM.minor + 1)
+)
 
 # The features of this service, by the microversion that brought them.
 NAMES = (1, 5)

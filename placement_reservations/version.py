@@ -11,7 +11,9 @@ ONLY = Version(1, 0)
 
 
 # Returns the microversion in the headers of a request.
-negotiate = functools.partial(version.negotiate, service=SERVICE, versions={ONLY})
+negotiate = functools.partial(
+    version.negotiate, service=SERVICE, versions=version.by_name([ONLY])
+)
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from placement.objects.journal.keeping import Keeper
 from placement.objects.ledger import Ledger
 from placement_foundation.database import storage
 from placement_foundation.database.origin import Origin
-from placement_foundation.http.version import Version
+from placement_foundation.http.version import LATEST, Version
 from placement_foundation.observing import progress
 from placement_foundation.serving import command, pipe
 
@@ -172,7 +172,7 @@ def _parse_version(text: str) -> Version:
     if text not in microversion.BY_NAME:
         raise ValueError(
             f"{text!r} is not a microversion; they go from {microversion.MINIMUM} to "
-            f"{microversion.MAXIMUM}, and '{microversion.LATEST}' is the newest"
+            f"{microversion.MAXIMUM}, and '{LATEST}' is the newest"
         )
     return microversion.BY_NAME[text]
 
@@ -226,7 +226,7 @@ def _add_openapi(categories: Any) -> None:
     parser.add_argument(
         "--microversion",
         metavar="<X.Y>",
-        default=microversion.LATEST,
+        default=LATEST,
         help="The microversion that is described, by default the newest.",
     )
 

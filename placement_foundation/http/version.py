@@ -2,7 +2,7 @@
 
 import bisect
 import functools
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import Generic, NamedTuple, TypeVar
 
 import microversion_parse
@@ -27,12 +27,19 @@ class Version(NamedTuple):
 MOST_REMEMBERED = 100
 # No service has a microversion before this one.
 FIRST = Version(1, 0)
+LATEST = "latest"
+
+
+def by_name(versions: Iterable[tuple[int, int]]) -> dict[str, Version]:
+    """Return the microversions of a service as callers name them, the oldest first."""
+    ordered = [Version(*each) for each in sorted(versions)]
+    return {**{str(each): each for each in ordered}, LATEST: ordered[-1]}
 
 
 def negotiate(
     headers: MutableMapping[str, str],
     service: str,
-    versions: Collection[tuple[int, int]],
+    versions: Mapping[str, Version],
     legacy_headers: Collection[str] = (),
     *,
     newest_by_default: bool = False,
@@ -40,7 +47,7 @@ def negotiate(
     """Return the microversion that a request's headers name.
 
     :param service: the name that ``OpenStack-API-Version`` has for the service
-    :param versions: the microversions of the service
+    :param versions: the microversions of the service, from ``by_name``
     :param legacy_headers: other headers that may carry the version
     :param newest_by_default: whether a request without a header gets the highest one
         instead of the lowest
@@ -52,22 +59,19 @@ def negotiate(
     sent = tuple([(name, headers[name]) for name in names if name in headers])
     text = _find_text(sent, service, tuple(legacy_headers))
     if not text:
-        default = max if newest_by_default else min
-        return Version(*default(versions))
-    if text == "latest":
-        return Version(*max(versions))
+        text = LATEST if newest_by_default else next(iter(versions))
+    if text in versions:
+        return versions[text]
     try:
-        version = Version(*microversion_parse.parse_version_string(text))
+        microversion_parse.parse_version_string(text)
     except TypeError as exc:
         raise errors.MalformedVersion(
             "Invalid microversion: invalid version string: "
             f"{errors.quote(text)}; it is not two numbers with a dot between"
         ) from exc
-    if version not in versions:
-        raise errors.UnavailableVersion(
-            f"Invalid microversion: Unacceptable version header: {errors.quote(text)}"
-        )
-    return version
+    raise errors.UnavailableVersion(
+        f"Invalid microversion: Unacceptable version header: {errors.quote(text)}"
+    )
 
 
 @functools.lru_cache(MOST_REMEMBERED)
