@@ -12,7 +12,7 @@ from placement.monitoring.fleet import FleetTotals
 from placement.objects import own_table, standard_name
 from placement_foundation import context
 from placement_foundation.database.storage import Database
-from placement_foundation.http import monitoring, policy
+from placement_foundation.http import monitoring
 from placement_foundation.http.monitoring import Page, Text
 from placement_foundation.http.policy import Enforcer
 from placement_foundation.observing import telemetry
@@ -65,7 +65,7 @@ class Guarded:
         environment[telemetry.OPERATION] = monitoring.METRICS
         asking = environment[context.ENVIRONMENT_KEY]
         try:
-            policy.authorize(self._enforcer, asking, RULE)
+            self._enforcer.authorize(RULE, asking)
         except errors.Forbidden as error:
             refusal = Page(_telling(error))
             return refusal(environment, start_response)

@@ -20,7 +20,6 @@ from placement_foundation.database.origin import Origin
 from placement_foundation.database.storage import Database
 from placement_foundation.http import (
     middleware,
-    policy,
     query_string,
     schema,
 )
@@ -33,6 +32,7 @@ from placement_foundation.http.operation import (
     Operation,
     edition,
 )
+from placement_foundation.http.policy import Enforcer
 from placement_foundation.http.router import Router
 from placement_foundation.http.schema import Json
 from placement_foundation.http.version import Version
@@ -123,7 +123,7 @@ class Application:
         service: Service,
         database: Database,
         given: Any,
-        enforcer: policy.Enforcer,
+        enforcer: Enforcer,
         most_heavy: int = 1,
         largest_body: int = UNLIMITED,
     ) -> None:
@@ -280,7 +280,7 @@ class Application:
             subject = now.subject(connection, **parameters)
             if operation.policy and operation.owner:
                 owner = {"project_id": operation.owner(subject)}
-                policy.authorize(self._enforcer, asking, operation.policy, owner)
+                self._enforcer.authorize(operation.policy, asking, owner)
             return subject
 
         return self._service.call(
@@ -293,7 +293,7 @@ class Application:
             asked.query,
             asked.body,
             asking,
-            functools.partial(policy.allows, self._enforcer, asking),
+            functools.partial(self._enforcer.allows, asking),
             answer.knows,
             answer.store,
             functools.partial(ending.is_near, environment),
@@ -308,7 +308,7 @@ class Application:
             project = query_string.last(pairs, operation.policy_project)
             target = {"project_id": project}
         asking = request.environ[context.ENVIRONMENT_KEY]
-        policy.authorize(self._enforcer, asking, operation.policy, target)
+        self._enforcer.authorize(operation.policy, asking, target)
 
 
 def _counting(operation: Operation) -> contextlib.AbstractContextManager[object]:

@@ -102,12 +102,15 @@ class Enforcer:
         self._loaded = Rules(load(config, rules))
 
     def authorize(
-        self, rule: str, target: Mapping[str, str | None], context: RequestContext
+        self,
+        rule: str,
+        context: RequestContext,
+        target: Mapping[str, str | None] | None = None,
     ) -> None:
         """Check that the caller may do what a rule is about.
 
-        :raises policy.PolicyNotAuthorized: the rule does not allow it
-        :raises policy.InvalidScope: the caller's token has another scope
+        :param target: the target of the rule; None means the caller's own project
+        :raises Forbidden: the rule does not allow it, or the token has another scope
         """
         # A request that comes while another reads the files gets the old rules.
         if _look(self._watched) != self._seen and self._loading.acquire(blocking=False):
@@ -115,7 +118,26 @@ class Enforcer:
                 self._load_again()
             finally:
                 self._loading.release()
-        self._loaded.authorize(rule, target, context)
+        if target is None:
+            target = {"project_id": context.project_id, "user_id": context.user_id}
+        try:
+            self._loaded.authorize(rule, target, context)
+        except policy.InvalidScope as exc:
+            _log_refusal(rule, target, context)
+            raise errors.Forbidden(rule) from exc
+        except policy.PolicyNotAuthorized as exc:
+            _log_refusal(rule, target, context)
+            raise errors.Forbidden(
+                f"Policy does not allow {rule} to be performed."
+            ) from exc
+
+    def allows(self, context: RequestContext, rule: str) -> bool:
+        """Return whether a rule lets the caller in, for the caller's own project."""
+        try:
+            self.authorize(rule, context)
+        except errors.Forbidden:
+            return False
+        return True
 
     def _load_again(self) -> None:
         self._watched = _list_paths(self._config)
@@ -128,6 +150,15 @@ class Enforcer:
                 "The policy cannot be used; the old rules stay in force: %s",
                 " ".join(str(exc).split()),
             )
+
+
+def _log_refusal(
+    rule: str, target: Mapping[str, str | None], context: RequestContext
+) -> None:
+    """Log a refusal, with the credentials of the caller except the token."""
+    if LOG.isEnabledFor(logging.DEBUG):
+        credentials = dict(context.to_policy_values())
+        LOG.debug("policy refuses %s on %s to %s", rule, dict(target), credentials)
 
 
 def _list_paths(config: cfg.ConfigOpts) -> list[str]:
@@ -228,46 +259,3 @@ def list_operation_rules(
         )
         for name, meaning in meanings.items()
     ]
-
-
-def authorize(
-    enforcer: Enforcer,
-    context: RequestContext,
-    rule: str,
-    target: Mapping[str, str | None] | None = None,
-) -> None:
-    """Check that the caller may do what a rule is about.
-
-    :param target: the target of the rule; None means the caller's own project
-    :raises Forbidden: the rule does not allow it, or the token has another scope
-    """
-    if target is None:
-        target = {"project_id": context.project_id, "user_id": context.user_id}
-    try:
-        enforcer.authorize(rule, target, context)
-    except policy.InvalidScope as exc:
-        _log_refusal(rule, target, context)
-        raise errors.Forbidden(rule) from exc
-    except policy.PolicyNotAuthorized as exc:
-        _log_refusal(rule, target, context)
-        raise errors.Forbidden(
-            f"Policy does not allow {rule} to be performed."
-        ) from exc
-
-
-def _log_refusal(
-    rule: str, target: Mapping[str, str | None], context: RequestContext
-) -> None:
-    """Log a refusal, with the credentials of the caller except the token."""
-    if LOG.isEnabledFor(logging.DEBUG):
-        credentials = dict(context.to_policy_values())
-        LOG.debug("policy refuses %s on %s to %s", rule, dict(target), credentials)
-
-
-def allows(enforcer: Enforcer, context: RequestContext, rule: str) -> bool:
-    """Return whether a rule lets the caller in, for the caller's own project."""
-    try:
-        authorize(enforcer, context, rule)
-    except errors.Forbidden:
-        return False
-    return True

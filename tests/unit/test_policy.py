@@ -13,7 +13,7 @@ from oslo_policy import policy as library
 from placement import conf, errors, policy
 from placement_foundation import context
 from placement_foundation.http import policy as enforcement
-from placement_foundation.http.policy import Enforcer, authorize
+from placement_foundation.http.policy import Enforcer
 from tests import settings
 
 RULES = [
@@ -39,7 +39,7 @@ def admits(
 ) -> bool:
     target = {"project_id": project} if project else None
     try:
-        authorize(enforcer, caller, rule, target)
+        enforcer.authorize(rule, caller, target)
     except errors.Forbidden:
         return False
     return True
@@ -98,13 +98,13 @@ def test_roles_and_scope_decide(
 
 def test_a_refusal_names_the_rule() -> None:
     with pytest.raises(errors.Forbidden) as refused:
-        authorize(enforcer(), asking(), LIST)
+        enforcer().authorize(LIST, asking())
     assert str(refused.value) == f"Policy does not allow {LIST} to be performed."
 
 
 def test_a_refusal_for_the_scope_is_the_rule_alone() -> None:
     with pytest.raises(errors.Forbidden) as refused:
-        authorize(enforcer(), asking("admin", system_scope="all"), LIST)
+        enforcer().authorize(LIST, asking("admin", system_scope="all"))
     assert str(refused.value) == LIST
 
 
@@ -116,7 +116,7 @@ def test_a_refusal_is_logged_with_the_credentials_but_not_the_token(
     for level in (logging.INFO, logging.DEBUG):
         caplog.clear()
         with caplog.at_level(level), pytest.raises(errors.Forbidden):
-            authorize(enforcer(), caller, USAGES, {"project_id": "other"})
+            enforcer().authorize(USAGES, caller, {"project_id": "other"})
         refusals = [each for each in caplog.messages if "policy refuses" in each]
         assert bool(refusals) == (level == logging.DEBUG)
     [refusal] = refusals

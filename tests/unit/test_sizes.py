@@ -16,13 +16,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 19_152,
-    "placement_foundation": 4_120,
+    "placement": 19_147,
+    "placement_foundation": 4_096,
     "placement_clients": 5_045,
-    "placement_nodes": 2_359,
-    "placement_reservations": 5_704,
+    "placement_nodes": 2_361,
+    "placement_reservations": 5_706,
 }
-LINES_OF_TESTS = 57484
+LINES_OF_TESTS = 57483
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450
