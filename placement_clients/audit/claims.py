@@ -100,11 +100,6 @@ class Now:
     generation: int | None
     body: Json
 
-    @property
-    def version(self) -> str:
-        """The microversion that the body is of."""
-        return version_of(self.body)
-
 
 def version_of(body: Json) -> str:
     """Return the microversion of a body: types of consumers are not optional."""

@@ -12,7 +12,7 @@ from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.audit import Audit, Counts
 from placement_clients.audit.judging import ORPHAN, Finding
 from placement_clients.audit.life import Source
-from placement_clients.audit.release import LEFT, Releaser
+from placement_clients.audit.release import LEFT
 from placement_clients.audit.reserved import Reservations
 from placement_clients.client import Client
 from placement_clients.option import from_environment, parser_of, placement_of
@@ -82,16 +82,14 @@ def audit(
         work = Audit(placement, sources, shown)
         findings = work.run(twice=asked.release)
     try:
-        return _report(placement, work, findings, asked)
+        return _report(work, findings, asked)
     finally:
         # The findings are true even if their release was refused.
         if asked.record:
             drawing.record(placement, asked.record, findings, work.counts)
 
 
-def _report(
-    placement: Client, work: Audit, found: Sequence[Finding], asked: argparse.Namespace
-) -> int:
+def _report(work: Audit, found: Sequence[Finding], asked: argparse.Namespace) -> int:
     """Print the findings, release orphans if requested, and return the status."""
     show = FORMATS[asked.format]
     orphans = [each for each in found if each.kind == ORPHAN]
@@ -105,7 +103,7 @@ def _report(
     complain(PROGRAM, [f"--undo {path} claims again what is released now"])
     report = _say if asked.format == "table" else lambda *_: None
     try:
-        Releaser(placement, work, asked.older_than[1]).release(orphans, path, report)
+        release.release(work, orphans, asked.older_than[1], path, report)
     finally:
         # After any interruption, the releases so far are shown.
         if asked.format != "table":

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from placement_clients.output import Unusable
@@ -95,16 +96,10 @@ class Claim:
     @property
     def totals(self) -> dict[str, int]:
         """Amounts by class, of all providers together."""
-        return add_up(self.amounts.values())
-
-
-def add_up(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sum of amounts, class by class."""
-    total: dict[str, int] = {}
-    for each in amounts:
-        for name, amount in each.items():
-            total[name] = total.get(name, 0) + amount
-    return total
+        totals: Counter[str] = Counter()
+        for part in self.parts.values():
+            totals.update(part.resources)
+        return dict(totals)
 
 
 class Source:

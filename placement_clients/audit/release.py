@@ -1,6 +1,5 @@
 """Deletes the claims of orphans, and restores deleted claims."""
 
-import dataclasses
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,72 +17,60 @@ RELEASED, RESTORED, THERE = "released", "restored", "already there"
 LEFT = "left: "
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Releaser:
-    """Releases orphans.
+def release(
+    audit: Audit,
+    orphans: Sequence[Finding],
+    older_than: datetime.timedelta,
+    path: Path,
+    report: Callable[[str, str], None],
+) -> None:
+    """Release orphans, and note the result of each.
 
     :param older_than: how long a claim must have existed; zero means any time, even if
         that is not known
+    :param path: the file to which each claim is written before its release
+    :param report: takes a consumer, and the result of its release
+    :raises NotAnswered: a source does not answer any more
+    :raises OSError: the file cannot be written
     """
-
-    placement: Client
-    audit: Audit
-    older_than: datetime.timedelta
-
-    def release(
-        self,
-        orphans: Sequence[Finding],
-        path: Path,
-        report: Callable[[str, str], None],
-    ) -> None:
-        """Release orphans, and note the result of each.
-
-        :param path: the file to which each claim is written before its release
-        :param report: takes a consumer, and the result of its release
-        :raises NotAnswered: a source does not answer any more
-        :raises OSError: the file cannot be written
-        """
-        with undo.created(path) as add:
-            for finding in orphans:
-                claim = finding.claim
-                finding.result = self.reason_to_leave(claim) or self._release(
-                    claim, add
-                )
-                report(claim.consumer, finding.result)
-
-    def reason_to_leave(self, claim: Claim) -> str | None:
-        """Return why a claim is too young to be released, if it is."""
-        if not self.older_than:
-            return None
-        created = claim.owner.created
-        if created is None:
-            return f"{LEFT}its age is not known; --older-than 0 does not need it"
-        if datetime.datetime.now(datetime.UTC) - created < self.older_than:
-            return f"{LEFT}claimed at {claim.owner.created_at}, which is too recent"
-        return None
-
-    def _release(self, claim: Claim, add: Callable[[str, Json], None]) -> str:
-        """Release a claim if the finding still holds; return the result."""
-        now = claims.look(self.placement, claim.consumer)
-        if now.amounts != claim.amounts:
-            return f"{LEFT}it has changed meanwhile"
-        if not self.audit.is_orphan(claim):
-            return f"{LEFT}its consumer lives"
-        add(claim.consumer, now.body)
-        body = {
-            **now.body,
-            "allocations": {},
-            "consumer_generation": now.generation,
-        }
-        try:
-            self.placement.put(
-                path_of("allocations", claim.consumer), body, version=now.version
+    with undo.created(path) as add:
+        for finding in orphans:
+            claim = finding.claim
+            finding.result = reason_to_leave(claim, older_than) or _release(
+                audit, claim, add
             )
-        except Conflict:
-            return f"{LEFT}it has changed meanwhile"
-        except BadRequest as exc:
-            return f"{LEFT}{exc.reason}"
-        return RELEASED
+            report(claim.consumer, finding.result)
+
+
+def reason_to_leave(claim: Claim, older_than: datetime.timedelta) -> str | None:
+    """Return why a claim is too young to be released, if it is."""
+    if not older_than:
+        return None
+    created = claim.owner.created
+    if created is None:
+        return f"{LEFT}its age is not known; --older-than 0 does not need it"
+    if datetime.datetime.now(datetime.UTC) - created < older_than:
+        return f"{LEFT}claimed at {claim.owner.created_at}, which is too recent"
+    return None
+
+
+def _release(audit: Audit, claim: Claim, add: Callable[[str, Json], None]) -> str:
+    """Release a claim if the finding still holds; return the result."""
+    now = claims.look(audit.placement, claim.consumer)
+    if now.amounts != claim.amounts:
+        return f"{LEFT}it has changed meanwhile"
+    if not audit.is_orphan(claim):
+        return f"{LEFT}its consumer lives"
+    add(claim.consumer, now.body)
+    path = path_of("allocations", claim.consumer)
+    body = {**now.body, "allocations": {}, "consumer_generation": now.generation}
+    try:
+        audit.placement.put(path, body, version=claims.version_of(now.body))
+    except Conflict:
+        return f"{LEFT}it has changed meanwhile"
+    except BadRequest as exc:
+        return f"{LEFT}{exc.reason}"
+    return RELEASED
 
 
 def restore(placement: Client, path: Path) -> Iterator[tuple[str, str]]:
