@@ -49,27 +49,6 @@ def place(
     """
     if request.problems:
         raise BadInput(*request.problems)
-    try:
-        placed = _in_one(placement, servers, request, wishes)
-    except NotFound as exc:
-        if len(servers) > 1 or wishes:
-            raise BadInput(ONLY_THERE) from exc
-        return [boot.boot(placement, servers[0], request)]
-    if len(servers) == 1 and placed[0].existed:
-        raise boot.taken(placed[0].server, placed[0].allocations)
-    return placed
-
-
-def _in_one(
-    placement: Client,
-    servers: Sequence[Server],
-    request: Request,
-    wishes: Mapping[str, Json],
-) -> list[Placed]:
-    """Place all servers in one request.
-
-    :raises NotFound: the service does not offer placements
-    """
     # The query says what each server needs, not how many candidates to list.
     query = dataclasses.replace(request, limit=None).query
     owner = servers[0]
@@ -82,14 +61,20 @@ def _in_one(
         **wishes,
     }
     try:
-        answer = placement.post(PATH, body, version="1.36")
+        placed = _parse(placement.post(PATH, body, version="1.36"))
+    except NotFound as exc:
+        if len(servers) > 1 or wishes:
+            raise BadInput(ONLY_THERE) from exc
+        return [boot.boot(placement, owner, request)]
     except BadRequest as exc:
         raise refusal(request, exc) from exc
     except Conflict as exc:
         if exc.code != NO_ROOM:
             raise ServerTaken(f"nothing is booted: {exc.reason}") from exc
         raise _no_room(placement, query, exc, len(servers)) from exc
-    return _parse(answer)
+    if len(servers) == 1 and placed[0].existed:
+        raise boot.taken(owner.uuid, placed[0].allocations)
+    return placed
 
 
 def _no_room(
