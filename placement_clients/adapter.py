@@ -8,7 +8,6 @@ import contextlib
 import copy
 import json
 import random
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
@@ -25,7 +24,6 @@ from placement_clients.errors import (
     Timeout,
     Unavailable,
     kind_of,
-    origin_of,
 )
 from placement_clients.record import Json
 
@@ -225,10 +223,6 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
             status=exc.http_status,
             request_id=exc.request_id,
         )
-    if isinstance(exc, keystone.ConnectionError):
-        url = re.search(r"https?://[^\s?]*[^\s?:]", str(exc))
-        prefix = f"no connection to {url[0]}: " if url else ""
-        return Unavailable(f"{prefix}{origin_of(exc)}")
     return Unavailable(str(exc))
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from oslo_utils.uuidutils import is_uuid_like
 
 from placement_clients.apply import reading
-from placement_clients.apply.fault import Fault, Place
 from placement_clients.apply.reading import Text
+from placement_clients.apply.yaml12 import Fault, Place
 from placement_clients.record import Json
 
 # Of all files together, with their ranges spelled out: 2 GB of memory.

@@ -9,7 +9,7 @@ from jsonschema.exceptions import ValidationError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from placement_clients.apply import yaml12
-from placement_clients.apply.fault import Fault, Place
+from placement_clients.apply.yaml12 import Fault, Place
 from placement_clients.record import Json
 
 MERGED = (

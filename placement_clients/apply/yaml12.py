@@ -1,5 +1,6 @@
 """Documents of YAML 1.2, and so of JSON, as nodes with their lines: ruamel.yaml."""
 
+import dataclasses
 import io
 import itertools
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.representer import SafeRepresenter
 
-from placement_clients.apply.fault import Fault, Place
+from placement_clients.output import Unusable
 
 CORE = "tag:yaml.org,2002:"
 TOO_DEEP = "nested too deeply"
@@ -20,7 +21,33 @@ MOST_ALIASED = 200_000
 # Kinds of scalars. Plain words may be a date, `=` or `<<` for ruamel.yaml.
 WORDS = ("str", "timestamp", "value", "merge")
 OTHERS = ("int", "float", "bool", "null")
-BOOLS = ("yes", "no", "on", "off", "y", "n")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a file: its name, a line from 1 up, and a path of so many members."""
+
+    file: str
+    line: int
+    path: str = ""
+    depth: int = 0
+
+    def at(self, step: str | int, line: int | None = None) -> "Place":
+        """Return a place within this one."""
+        path = f"{self.path}[{step}]" if isinstance(step, int) else step
+        if isinstance(step, str) and self.path:
+            path = f"{self.path}.{step}"
+        return Place(self.file, line or self.line, path, self.depth + 1)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.path}".removesuffix(": ")
+
+
+class Fault(Unusable):
+    """A file cannot be used. The message says where, and why."""
+
+    def __init__(self, place: Place, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
 
 
 def compose(text: str, file: str) -> list[Node]:
@@ -89,9 +116,8 @@ def construct(node: Node) -> Any:
 
 
 def _represent(representer: Any, text: str) -> Any:
-    # Line breaks are escaped, and readers of YAML 1.1 must not take a name for a bool.
-    is_plain = text.isprintable() and text.lower() not in BOOLS
-    style = None if is_plain else '"'
+    # Not everything that ruamel.yaml writes unquoted is read again as it was.
+    style = None if text.isprintable() else '"'
     return representer.represent_scalar(f"{CORE}str", text, style=style)
 
 

@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 BOUNDS = {
     "placement": 19_147,
     "placement_foundation": 4_096,
-    "placement_clients": 5_045,
+    "placement_clients": 5_010,
     "placement_nodes": 2_361,
     "placement_reservations": 5_706,
 }
-LINES_OF_TESTS = 57483
+LINES_OF_TESTS = 57484
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450

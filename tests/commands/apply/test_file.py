@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placement_clients import client
 from placement_clients.apply import cli, declaration, yaml12
-from placement_clients.apply.fault import Fault
+from placement_clients.apply.yaml12 import Fault
 
 UUID = "5c1f0000-0000-4000-8000-000000000001"
 # Of each bad file: what is in it, the line and the path of the fault, and a part of the

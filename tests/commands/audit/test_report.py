@@ -259,7 +259,7 @@ def test_a_placement_that_does_not_answer(own_desk: Desk) -> None:
     own_desk.url = "http://127.0.0.1:1"
     status, out, err = own_desk.audit()
     assert (status, out) == (cli.ERROR, "")
-    assert "no connection to http://127.0.0.1:1" in err
+    assert "connection to http://127.0.0.1:1" in err
 
 
 def expected_findings(

@@ -487,7 +487,7 @@ def test_a_configuration_file(desk: Desk, service: Served, small_cloud: Cloud) -
     elsewhere = ["--url", "http://127.0.0.1:9", "--timeout", "7"]
     status, _, complaints = desk.run("candidates", *arguments, *elsewhere)
     assert status == 3
-    assert "no connection to http://127.0.0.1:9/" in complaints
+    assert "connection to http://127.0.0.1:9/" in complaints
     path.write_text("[placement]\n")
     status, _, complaints = desk.run("candidates", *arguments)
     assert status == 3
@@ -536,7 +536,8 @@ def test_what_was_not_sent_was_not_booted(desk: Desk) -> None:
     way = ["--url", "http://127.0.0.1:9"]
     status, _, complaints = desk.run("boot", *desk.wanted(), *who, *way)
     assert status == 3
-    assert complaints.endswith("Connection refused\n")
+    assert "Connection refused" in complaints
+    assert "booted" not in complaints
 
 
 @pytest.mark.parametrize("is_old", [False, True])
