@@ -30,33 +30,11 @@ DRIVERS = {
 # MariaDB accepts at most: a strict connection refuses more.
 JOINED_LENGTH = 2**30
 
-# How transactions begin, whatever the server's defaults are. Readers see a snapshot:
-# all statements of a request agree with each other. Writers see what was committed
-# when each statement starts: what is read under a lock is current.
-READ, WRITE = "read", "write"
-# A single query agrees with itself, and needs no transaction.
-FETCH = "fetch"
-# Executed before the first statement. Writers on MySQL need nothing, since its
-# sessions are theirs, and PostgreSQL never does: its drivers say how a transaction
-# begins in the BEGIN that they send anyway.
-PREAMBLE = {
-    ("sqlite", READ): "BEGIN",
-    ("sqlite", WRITE): "BEGIN IMMEDIATE",
-    ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-}
 # For sessions of MySQL.
 WRITERS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE"
-# For drivers of PostgreSQL: the isolation, and whether a transaction only reads.
-BEGINNINGS = {
-    READ: ("REPEATABLE READ", True),
-    WRITE: ("READ COMMITTED", False),
-    FETCH: ("AUTOCOMMIT", False),
-}
 # How long after its last use a connection is trusted without a ping, in seconds. If
 # the connection is lost after all, the transaction begins again.
 TRUSTED = 1.0
-# The option of a connection that has this statement.
-PREAMBLE_KEY = "placement_preamble"
 # How much longer than the server's own limit a client waits before it hangs up, in
 # seconds.
 GRACE = 5
@@ -259,29 +237,6 @@ def require_file(url: sa.URL) -> None:
         raise ValueError(f"there is no database at {path}")
 
 
-class _Embedded(sqlite3.Connection):
-    """A connection to the embedded database, with a list of its open cursors.
-
-    A statement that is not read to the end keeps its snapshot, even past the end of the
-    transaction: later ones on the same connection would read old data.
-    """
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
-
-    def cursor(self, *arguments: Any, **options: Any) -> Any:
-        """Return a new cursor."""
-        cursor = super().cursor(*arguments, **options)
-        self._cursors.add(cursor)
-        return cursor
-
-    def close_cursors(self) -> None:
-        """End all statements."""
-        for cursor in list(self._cursors):
-            cursor.close()
-
-
 def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
     """Return an engine for the embedded database.
 
@@ -294,7 +249,6 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
         connect_args={
             "timeout": settings.lock_timeout,
             "check_same_thread": False,
-            "factory": _Embedded,
         },
         poolclass=sa.pool.QueuePool,
         # A database in memory belongs to one connection, which threads use in turn.
@@ -312,41 +266,12 @@ def _sqlite_engine(url: sa.URL, settings: DatabaseSettings) -> sa.Engine:
             f"PRAGMA synchronous = {'FULL' if settings.sqlite_synchronous else 'OFF'}"
         )
 
-    @sa.event.listens_for(engine, "reset")
-    def reset(connection: _Embedded, record: Any, state: Any) -> None:
-        connection.close_cursors()
-
     exc_filters.register_engine(engine)
     # The other parts of oslo.db's engine that apply to every database.
     engines._setup_logging(settings.connection_debug)
     if settings.connection_trace:
         engines._add_trace_comments(engine)
     return engine
-
-
-def listen(engine: sa.Engine) -> None:
-    """Let the transactions of an engine begin as ``open_transaction`` says."""
-    if not sa.event.contains(engine, "begin", _begin):
-        sa.event.listen(engine, "begin", _begin)
-
-
-def open_transaction(engine: sa.Engine, kind: str, **notes: Any) -> sa.Connection:
-    """Return a connection of a reader or a writer, which the caller has to close.
-
-    :param notes: further execution options
-    """
-    name = engine.dialect.name.replace("mariadb", "mysql")
-    if name == "postgresql":
-        isolation, reads_only = BEGINNINGS[kind]
-        notes |= {"isolation_level": isolation, "postgresql_readonly": reads_only}
-    else:
-        notes[PREAMBLE_KEY] = PREAMBLE.get((name, kind))
-    return engine.connect().execution_options(**notes)
-
-
-def _begin(connection: sa.Connection) -> None:
-    if statement := connection.get_execution_options().get(PREAMBLE_KEY):
-        connection.exec_driver_sql(statement)
 
 
 def _wait_until_reachable(engine: sa.Engine, settings: DatabaseSettings) -> None:

@@ -33,6 +33,26 @@ PATIENCE = 30
 ATTEMPTS = 20
 # How long work on the whole database waits for locks, in seconds.
 UNHURRIED = 3600
+# How transactions begin, whatever the server's defaults are. Readers see a snapshot:
+# all statements of a request agree with each other. Writers see what was committed
+# when each statement starts: what is read under a lock is current.
+READ, WRITE = "read", "write"
+# A single query agrees with itself, and needs no transaction.
+FETCH = "fetch"
+# Executed before the first statement. Writers on MySQL need nothing, since its
+# sessions are theirs, and PostgreSQL never does: its drivers say how a transaction
+# begins in the BEGIN that they send anyway.
+PREAMBLE = {
+    ("sqlite", READ): "BEGIN",
+    ("sqlite", WRITE): "BEGIN IMMEDIATE",
+    ("mysql", READ): "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+}
+# For drivers of PostgreSQL: the isolation, and whether a transaction only reads.
+BEGINNINGS = {
+    READ: ("REPEATABLE READ", True),
+    WRITE: ("READ COMMITTED", False),
+    FETCH: ("AUTOCOMMIT", False),
+}
 # The option of a connection that says when the transaction began.
 BEGAN = "placement_began"
 # The longest pause before a transaction is run again, in seconds.
@@ -184,7 +204,6 @@ class Database:
     def __init__(self, connected: sa.Engine, settings: DatabaseSettings) -> None:
         # Otherwise the first queries configure them, perhaps in two threads at once.
         orm.configure_mappers()
-        engine.listen(connected)
         self.engine = connected
         self._settings = settings
         most = settings.max_transactions
@@ -340,7 +359,7 @@ class Database:
                 turns.release()
 
     def _read_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._transaction(engine.READ) as connection:
+        with self._transaction(READ) as connection:
             result = work(connection)
             if self.engine.dialect.driver == "psycopg":
                 # After a rollback it drops its list of prepared statements, and the
@@ -349,11 +368,11 @@ class Database:
             return result
 
     def _fetch_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._transaction(engine.FETCH) as connection:
+        with self._transaction(FETCH) as connection:
             return work(connection)
 
     def _write_once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._transaction(engine.WRITE) as connection:
+        with self._transaction(WRITE) as connection:
             result = work(connection)
             try:
                 connection.commit()
@@ -367,12 +386,29 @@ class Database:
                 raise
             return result
 
-    def _transaction(self, kind: str) -> sa.Connection:
-        """Return a connection for a transaction, which the first statement begins.
+    @contextlib.contextmanager
+    def _transaction(self, kind: str) -> Iterator[sa.Connection]:
+        """Yield a connection in a transaction.
 
-        Whatever is not committed when it is closed is rolled back.
+        Whatever is not committed is rolled back.
         """
-        return engine.open_transaction(self.engine, kind, **{BEGAN: time.monotonic()})
+        name = self.engine.dialect.name.replace("mariadb", "mysql")
+        options: dict[str, Any] = {BEGAN: time.monotonic()}
+        if name == "postgresql":
+            isolation, reads_only = BEGINNINGS[kind]
+            options |= {"isolation_level": isolation, "postgresql_readonly": reads_only}
+        with self.engine.connect().execution_options(**options) as connection:
+            try:
+                if (name, kind) in PREAMBLE:
+                    connection.exec_driver_sql(PREAMBLE[name, kind])
+                yield connection
+            except Exception:
+                if name == "sqlite" and not engine.is_in_memory(self.engine.url):
+                    # The traceback may hold a statement that is not read to the end. It
+                    # keeps its snapshot past the end of the transaction, and later ones
+                    # on the same connection would read old data.
+                    connection.invalidate()
+                raise
 
 
 def _give_up(exc: Exception) -> errors.ServiceError:

@@ -238,19 +238,21 @@ def test_what_is_not_read_to_the_end_holds_no_snapshot(
 ) -> None:
     """A reader of the journal would not see what was committed since."""
     name = models.Trait.name
-    left = []
 
-    def leave(connection: sa.Connection) -> None:
+    def fail(connection: sa.Connection) -> None:
         names = sa.select(name).execution_options(yield_per=10)
         result = connection.execute(names)
         result.fetchone()
-        # As the traceback of an error holds it.
-        left.append(result.cursor)
+        raise ValueError("damaged")
 
+    held = []
     if backends.KIND == "sqlite":
-        database.read(leave)
+        with pytest.raises(ValueError, match="damaged") as failed:
+            database.read(fail)
+        held.append(failed.tb)
     row = sa.insert(models.Trait).values(name="CUSTOM_LATER")
     alone.write(lambda connection: connection.execute(row).close())
     later = sa.select(name).where(name == "CUSTOM_LATER")
     for _ in range(3):
         assert database.read(lambda connection: connection.scalar(later))
+    held.clear()

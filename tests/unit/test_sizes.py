@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
     "placement": 19_147,
-    "placement_foundation": 4_096,
+    "placement_foundation": 4_079,
     "placement_clients": 5_010,
     "placement_nodes": 2_361,
     "placement_reservations": 5_706,
 }
-LINES_OF_TESTS = 57484
+LINES_OF_TESTS = 57486
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450
