@@ -80,11 +80,11 @@ class Tree:
 
     members: tuple[Provider, ...]
     aggregates: frozenset[str]
+    root: Provider = dataclasses.field(init=False, repr=False)
 
-    @property
-    def root(self) -> Provider:
-        """The provider that has no parent."""
-        return self.members[0]
+    def __post_init__(self) -> None:
+        # Stored, because every search looks at it.
+        object.__setattr__(self, "root", self.members[0])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

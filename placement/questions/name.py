@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from placement import errors
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
-from placement.model.constraint import meets_all
-from placement.model.request import Request
+from placement.model.constraint import Constraint, MemberOf, meets_all
+from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import ProviderFilters
 from placement.model.trait import UNKNOWN_REQUIRED, UNKNOWN_TRAIT
@@ -50,12 +50,22 @@ def check(request: Request, vocabulary: Vocabulary, everything: Snapshot) -> Non
     for group in request.groups:
         for name in group.resources:
             refuse([name], vocabulary.class_ids, UNKNOWN_ASKED)
-        if group.member_of and not engine.has_member(everything, group):
+        if not is_met(everything, MemberOf, group):
             return
         for names in (frozenset().union(*group.required), group.forbidden):
             refuse(names, vocabulary.trait_ids, UNKNOWN_TRAIT)
         if not engine.is_served(everything, request, group):
             return
+
+
+def is_met(everything: Snapshot, kind: type[Constraint], group: Group) -> bool:
+    """Return whether some provider meets all constraints of a kind on a group."""
+    constraints = [kind(None, value) for value in kind.values_in(group)]
+    return not constraints or any(
+        meets_all(provider, constraints)
+        for tree in everything.trees
+        for provider in tree.members
+    )
 
 
 def check_all(request: Request, vocabulary: Vocabulary) -> None:

@@ -1,11 +1,12 @@
 """Which resource providers a list has."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.model import constraint
+from placement.model.constraint import MemberOf, TraitRequired
 from placement.model.request import Group, Request
 from placement.model.resource_class import UNKNOWN_ASKED
 from placement.model.resource_provider import ProviderFilters
@@ -59,7 +60,7 @@ def list_members(tree: Tree | None, filters: ProviderFilters) -> list[Provider]:
     if filters.in_tree not in (None, *(each.uuid for each in members)):
         return []
     accepted = list(filter(filters.accepts, members))
-    return sorted(_passing(accepted, _group_of(filters), {}), key=_BY_ID)
+    return sorted(_passing(accepted, _group_of(filters)), key=_BY_ID)
 
 
 def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
@@ -78,7 +79,7 @@ def select(forest: Forest, filters: ProviderFilters) -> Sequence[Provider]:
         for member in tree.members
         if filters.accepts(member)
     ]
-    return _passing(members, group, forest.everything.tree_by_uuid)
+    return _passing(members, group)
 
 
 def _group_of(filters: ProviderFilters) -> Group:
@@ -107,10 +108,9 @@ def _trees(forest: Forest, filters: ProviderFilters, group: Group) -> Iterable[T
     return [tree for tree in named[:1] if tree and all(tree is each for each in named)]
 
 
-def _passing(
-    members: Sequence[Provider], group: Group, trees: Mapping[str, Tree]
-) -> Sequence[Provider]:
-    (want,) = plan.wants_of(group, trees)
+def _passing(members: Sequence[Provider], group: Group) -> Sequence[Provider]:
+    # The group names no tree.
+    (want,) = plan.wants_of(group, {})
     return constraint.select(members, want.constraints)
 
 
@@ -126,21 +126,11 @@ def _check_names(forest: Forest, filters: ProviderFilters) -> None:
     words = forest.vocabulary
     traits = frozenset().union(*filters.traits)
     name.refuse(traits, words.trait_ids, UNKNOWN_REQUIRED)
-    having = Group(suffix="1", required=tuple(filters.traits))
-    if filters.traits and not _is_passed(forest, having):
+    group = _group_of(filters)
+    if not name.is_met(forest.everything, TraitRequired, group):
         return
     name.refuse(filters.forbidden_traits, words.trait_ids, UNKNOWN_REQUIRED)
-    members = Group(suffix="1", member_of=tuple(filters.aggregates))
-    if filters.aggregates and not _is_passed(forest, members):
+    if not name.is_met(forest.everything, MemberOf, group):
         return
     for resource_class in filters.resources:
         name.refuse([resource_class], words.class_ids, UNKNOWN_ASKED)
-
-
-def _is_passed(forest: Forest, group: Group) -> bool:
-    """Return whether any provider passes."""
-    everything = forest.everything
-    return any(
-        _passing(tree.members, group, everything.tree_by_uuid)
-        for tree in everything.trees
-    )

@@ -13,7 +13,7 @@ from placement.model.request import Group, Request
 from placement.model.tree import Provider
 from placement.questions.candidates import CandidateQuery, Candidates
 from placement.schemas import query
-from placement.schemas.query import Grammar, Traits
+from placement.schemas.query import Grammar, Selection
 from placement.search.engine import Candidate
 from placement.search.search import Picks
 from placement_foundation.http import query_string
@@ -152,9 +152,9 @@ def _parse_limit(values: list[str]) -> int | None:
     return int(digits) if len(digits) < len(str(LARGEST_LIMIT)) else LARGEST_LIMIT
 
 
-def _parse_root_required(values: list[str], grammar: Grammar) -> Traits:
+def _parse_root_required(values: list[str], grammar: Grammar) -> Selection:
     if not values:
-        return Traits()
+        return Selection()
     if len(values) > 1:
         raise errors.DuplicateQueryKey(
             "Query parameter 'root_required' may be specified only once."

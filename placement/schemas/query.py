@@ -32,16 +32,8 @@ GRAMMAR = ByVersion(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Traits:
-    """Traits by name: one of each set in ``required``, and none of ``forbidden``."""
-
-    required: tuple[frozenset[str], ...] = ()
-    forbidden: frozenset[str] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Aggregates:
-    """Aggregates by UUID: one of each set in ``required``, none of ``forbidden``."""
+class Selection:
+    """Traits, or aggregates by UUID: one of each set, and none of ``forbidden``."""
 
     required: tuple[frozenset[str], ...] = ()
     forbidden: frozenset[str] = frozenset()
@@ -101,7 +93,7 @@ def _parse_integer(text: str) -> int | None:
     return int(digits or "0") * (-1 if numeral.startswith("-") else 1)
 
 
-def parse_required(values: Sequence[str], grammar: Grammar) -> Traits:
+def parse_required(values: Sequence[str], grammar: Grammar) -> Selection:
     """Return the traits in the values of ``required``.
 
     Before the parameter could be repeated, only the last value counted.
@@ -110,13 +102,13 @@ def parse_required(values: Sequence[str], grammar: Grammar) -> Traits:
     """
     counting = values if grammar.any_of_traits else values[-1:]
     parsed = [_parse_traits(value, grammar) for value in counting]
-    return Traits(
+    return Selection(
         tuple(alternatives for traits in parsed for alternatives in traits.required),
         frozenset().union(*(traits.forbidden for traits in parsed)),
     )
 
 
-def _parse_traits(value: str, grammar: Grammar) -> Traits:
+def _parse_traits(value: str, grammar: Grammar) -> Selection:
     if value.startswith("in:"):
         return _parse_any_of_traits(value, grammar)
     names = [name.strip() for name in value.split(",")]
@@ -131,10 +123,12 @@ def _parse_traits(value: str, grammar: Grammar) -> Traits:
     if forbidden and not grammar.forbidden_traits:
         raise errors.BadRequest(f"{expected}: {value}")
     required = dict.fromkeys(name for name in names if not name.startswith("!"))
-    return Traits(tuple(frozenset({name}) for name in required), frozenset(forbidden))
+    return Selection(
+        tuple(frozenset({name}) for name in required), frozenset(forbidden)
+    )
 
 
-def _parse_any_of_traits(value: str, grammar: Grammar) -> Traits:
+def _parse_any_of_traits(value: str, grammar: Grammar) -> Selection:
     form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
     if not grammar.any_of_traits:
         raise errors.BadRequest(
@@ -152,12 +146,12 @@ def _parse_any_of_traits(value: str, grammar: Grammar) -> Traits:
             f"{COMPLAINT}The format '{form}' does not support forbidden traits. "
             f"Got: {value}"
         )
-    return Traits((frozenset(names),))
+    return Selection((frozenset(names),))
 
 
 def parse_member_of(
     values: Sequence[str], grammar: Grammar, name: str = "member_of"
-) -> Aggregates:
+) -> Selection:
     """Return the aggregates in the values of ``member_of``.
 
     :param name: of the parameter, suffix included
@@ -166,7 +160,7 @@ def parse_member_of(
     if len(values) > 1 and not grammar.repeated_member_of:
         raise errors.BadRequest("Multiple member_of parameters are not supported")
     parsed = [_parse_aggregates(value, grammar, name) for value in values]
-    return Aggregates(
+    return Selection(
         tuple(members for forbids, members in parsed if not forbids),
         frozenset().union(*(members for forbids, members in parsed if forbids)),
     )

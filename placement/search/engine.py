@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeAlias
 
 from placement.model.constraint import (
     Constraint,
-    MemberOf,
     Resources,
     TraitRequired,
     meets_all,
@@ -199,16 +198,6 @@ class Firsts:
         return self._anchors.domains(tree) if self._anchors else []
 
 
-def has_member(snapshot: Snapshot, group: Group) -> bool:
-    """Return whether some provider is in all the aggregates that a group wants."""
-    member_of = [MemberOf(None, names) for names in MemberOf.values_in(group)]
-    return any(
-        meets_all(provider, member_of)
-        for tree in snapshot.trees
-        for provider in tree.members
-    )
-
-
 def is_served(
     snapshot: Snapshot, request: Request, group: Group, limits: Limits | None = None
 ) -> bool:
@@ -271,10 +260,9 @@ class _Offer:
 
     def members(self, tree: Tree) -> Sequence[Provider] | None:
         """Return the members of a tree that suit the want; None if nothing may."""
-        root = tree.members[0]
-        if not meets_all(root, self._of_anchor):
+        if not meets_all(tree.root, self._of_anchor):
             return None
-        is_member = self._of_tree and meets_all(root, self._of_tree)
+        is_member = self._of_tree and meets_all(tree.root, self._of_tree)
         return select(tree.members, self._rest if is_member else self.constraints)
 
 
@@ -333,7 +321,7 @@ class Anchors:
             trees = self._search.shuffle.sample(trees, len(trees))
         for tree in trees:
             tally.anchors += 1
-            if of_root and not meets_all(tree.members[0], of_root):
+            if of_root and not meets_all(tree.root, of_root):
                 continue
             answers = self._answers(tree)
             if isinstance(answers, tuple):
@@ -368,7 +356,7 @@ class Anchors:
         """Return the same, without an iterator for answers that take no search."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.
-            is_met = meets_all(tree.members[0], self._of_alone)
+            is_met = meets_all(tree.root, self._of_alone)
             return tree.members * len(self._want_of_slot) if is_met else None
         domains = self._domains(tree)
         if domains is None:

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 19_147,
+    "placement": 19_121,
     "placement_foundation": 4_079,
     "placement_clients": 5_010,
     "placement_nodes": 2_361,

@@ -11,13 +11,13 @@ from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Tree
 from placement.questions import name
 from placement.questions.placing import overlay, packing
-from placement.questions.placing.domain import (
+from placement.questions.placing.filling import Choice, Filling
+from placement.questions.placing.overlay import (
     Occupied,
+    Overlay,
     common_domains,
     domains_of,
 )
-from placement.questions.placing.filling import Choice, Filling
-from placement.questions.placing.overlay import Overlay
 from placement.questions.placing.query import Domains, Quality, Wish
 from placement.search.search import Limits
 

@@ -1,12 +1,16 @@
-"""A forest without the amounts that a request has already placed."""
+"""A forest without what a request has already placed, and the places in domains."""
 
+import collections
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.forest.forest import Forest, Trees
+from placement.model.inventory import all_fit
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
+from placement.questions.placing.query import Domains, Spread
 from placement.search import engine
 from placement.search.engine import Candidate
 from placement.search.search import Budget, Limits
@@ -101,37 +105,30 @@ class Overlay:
 
     def times(self, amounts: Amounts) -> int:
         """Return how many times amounts can be taken; once, if they just fit."""
-        return min(
-            (
-                self._member(uuid).inventories[name].free // amount
-                for uuid, resources in amounts.items()
-                for name, amount in resources.items()
-            ),
-            default=0,
-        )
+        times = []
+        for uuid, resources in amounts.items():
+            inventories = self._member(uuid).inventories
+            times += [inventories[name].free // n for name, n in resources.items()]
+        return min(times, default=0)
 
     def fits(self, amounts: Amounts) -> bool:
         """Return whether amounts can be taken once."""
-        for uuid, resources in amounts.items():
-            if self._forest.tree_of(uuid) is None:
-                return False
-            inventories = self._member(uuid).inventories
-            for name, amount in resources.items():
-                if name not in inventories or not inventories[name].fits(amount):
-                    return False
-        return True
+        return all(
+            self._forest.tree_of(uuid)
+            and all_fit(self._member(uuid).inventories, resources.items())
+            for uuid, resources in amounts.items()
+        )
 
     def take(self, amounts: Amounts, times: int = 1) -> None:
         """Take amounts off."""
         shared = False
         for uuid, resources in amounts.items():
             tree = self._tree(uuid)
-            members = tuple(
-                member.taking(resources, times) if member.uuid == uuid else member
-                for member in tree.members
-            )
-            self._changed[tree.root.uuid] = Tree(members, tree.aggregates)
-            shared = shared or self._member(uuid).shares
+            members = list(tree.members)
+            at = next(at for at, each in enumerate(members) if each.uuid == uuid)
+            members[at] = members[at].taking(resources, times)
+            self._changed[members[0].uuid] = Tree(tuple(members), tree.aggregates)
+            shared = shared or members[at].shares
         if shared:
             self._renew()
 
@@ -167,3 +164,60 @@ def hosts_of(forest: Forest, uuids: Iterable[str]) -> list[Provider]:
     ]
     own = [root for member, root in pairs if not member.shares]
     return list(dict.fromkeys(own or [root for _, root in pairs]))
+
+
+def domains_of(host: Provider, domains: Domains) -> tuple[str, ...]:
+    """Return the domains that a host is in, by UUID."""
+    if domains.aggregates is None:
+        return (host.uuid,)
+    return tuple(each for each in domains.aggregates if each in host.aggregates)
+
+
+def common_domains(hosts: Sequence[Provider], domains: Domains) -> frozenset[str]:
+    """Return the domains that all of some hosts are in."""
+    each = [frozenset(domains_of(host, domains)) for host in hosts]
+    return frozenset.intersection(*each) if each else frozenset()
+
+
+class Occupied:
+    """The consumers in each domain of a spread; without one, there is no bound."""
+
+    def __init__(self, spread: Spread | None) -> None:
+        self._spread = spread
+        self._counts: collections.Counter[str] = collections.Counter()
+
+    def copy(self) -> "Occupied":
+        """Return the same counts, to go on from."""
+        other = Occupied(self._spread)
+        other._counts = self._counts.copy()
+        return other
+
+    def add(self, hosts: Iterable[Provider], times: int = 1) -> None:
+        """Count consumers, each of them on some hosts."""
+        if self._spread:
+            domains = self._spread.domains
+            for name in {each for host in hosts for each in domains_of(host, domains)}:
+                self._counts[name] += times
+
+    def room(self, hosts: Iterable[Provider]) -> int:
+        """Return how many more consumers may be on some hosts, all on each of them."""
+        if self._spread is None:
+            return sys.maxsize
+        most = sys.maxsize
+        for host in hosts:
+            names = domains_of(host, self._spread.domains)
+            left = [self._spread.at_most - self._counts[name] for name in names]
+            most = min(most, *left) if left else 0
+        return max(most, 0)
+
+    def left(self) -> dict[str, int]:
+        """Return how many more consumers each of some listed domains may have."""
+        spread = self._spread
+        names = (spread and spread.domains.aggregates) or ()
+        most = spread.at_most if spread else 0
+        return {name: max(0, most - self._counts[name]) for name in names}
+
+    def overlap_at(self, host: Provider) -> bool:
+        """Return whether a host counts in several domains."""
+        spread = self._spread
+        return spread is not None and len(domains_of(host, spread.domains)) > 1
