@@ -5,35 +5,23 @@ one that keeps nothing.
 """
 
 import functools
-import os
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from placement import app
 from placement.db import migration, models
-from placement.forest import cache, checkpoint, forest, reading, vocabulary
-from placement.forest.checkpoint import Checkpoint
+from placement.forest import cache
 from placement.model.allocation import Claim
 from placement.model.consumer import WantedConsumer
-from placement.model.inventory import InventoryUsage
-from placement.model.tree import Provider
 from placement.objects import change_log, database_sum, replacing
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
-from placement.schemas import allocation_candidate as wire
-from placement_foundation.database import storage
-from placement_foundation.http import query_string
-from placement_foundation.http.version import Version
-from tests import backends, settings
-from tests.client import Client, new_uuid
+from tests import backends
+from tests.client import new_uuid
 from tests.instances import NOTICED_AFTER, Instance, Instances, ask
-from tests.property.cloud import AGGREGATES
-from tests.statements import statements
 from tests.threads import at_once
 
 HOSTS = "/allocation_candidates?resources=VCPU:1"
@@ -54,88 +42,6 @@ def fill(instance: Instance, host: str, amount: int = 8) -> str:
     consumer = new_uuid()
     assert instance.client.claim(consumer, {host: {"VCPU": amount}}).status == 204
     return consumer
-
-
-def test_a_forked_process_continues_with_what_was_loaded(instances: Instances) -> None:
-    one, writer = instances.start(), instances.start()
-    host, other = (writer.client.make_provider(VCPU=8) for _ in range(2))
-    assert free_hosts(one) == {host, other}
-    for each in (one, writer):
-        each.database.rest()
-    with warnings.catch_warnings():
-        # The test runner has threads, none of which the child needs.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:
-        failed = 1
-        try:
-            with statements(one.database) as executed:
-                if free_hosts(one) == {host, other} and len(executed) <= UNCHANGED:
-                    fill(one, host)
-                    failed = free_hosts(one) != {other}
-        finally:
-            os._exit(failed)
-    assert os.waitpid(child, 0)[1] == 0
-    assert free_hosts(one) == {other}
-    assert one.keeper.is_keeping
-
-
-def test_the_service_loads_the_forest_when_it_starts(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # So a server that forks afterwards shares the memory.
-    writer, database = instances.start(), backends.connect(instances.url)
-    host = writer.client.make_provider(VCPU=8)
-    monkeypatch.setattr(storage, "connect", lambda settings: database)
-    client = Client(app.start(settings.make_config()))
-    with statements(database) as executed:
-        assert client.get(HOSTS)["provider_summaries"].keys() == {host}
-    assert len(executed) <= UNCHANGED
-    database.engine.dispose()
-
-
-@pytest.mark.damage
-@pytest.mark.parametrize("changes_it", [False, True])
-def test_what_is_changed_before_the_first_comparison_is_not_taken_for_granted(
-    changes_it: bool, instances: Instances
-) -> None:
-    one, other = instances.start(), instances.start()
-    host = one.client.make_provider(VCPU=8)
-    large = "/allocation_candidates?resources=VCPU:9"
-    # What is used of no inventory is in no forest: a difference that is no change.
-    of_nothing = {
-        "resource_provider_id": 4711,
-        "resource_class_id": 0,
-        "consumer_id": new_uuid(),
-        "used": 1,
-    }
-    with one.database.engine.begin() as connection:
-        connection.execute(sa.insert(models.Allocation), of_nothing)
-    cache.warm_up(other.database, other.keeper)
-    assert other.keeper._current
-    grown = other.keeper._current.forest
-    if changes_it:
-        with one.database.engine.begin() as connection:
-            connection.execute(sa.update(models.Inventory).values(total=16))
-    for _ in range(2):
-        other.clock.now += 2 * NOTICED_AFTER
-        assert free_hosts(other, large) == ({host} if changes_it else set())
-        kept = other.keeper._current
-        # It is the same, whose memory processes share.
-        assert (kept is not None and kept.forest is grown) == (not changes_it)
-        assert other.keeper.is_keeping == (not changes_it)
-
-
-def test_a_check_beside_requests_finds_what_was_not_recorded(
-    instances: Instances,
-) -> None:
-    one = instances.start()
-    one.client.make_provider(VCPU=8)
-    free_hosts(one)
-    one.database.write(raise_generation)
-    one.clock.now += cache.CHECK_EVERY
-    one.keeper.watch(one.database)
-    assert not one.keeper.is_keeping
 
 
 def test_what_one_thread_has_found_another_one_does_not_forget(
@@ -220,43 +126,9 @@ def test_a_root_that_names_a_root_without_one_stops_nothing(
     assert uuids[3] in str(plain.client.get("/ledger/v1/fleet"))
 
 
-def give_back_silently(connection: sa.Connection) -> None:
-    connection.execute(sa.delete(models.Allocation))
-
-
 def raise_generation(connection: sa.Connection) -> None:
     connection.execute(sa.update(models.Inventory).values(total=16))
     connection.execute(sa.update(models.ResourceProvider).values(generation=77))
-
-
-def associate(connection: sa.Connection) -> None:
-    connection.execute(sa.insert(models.Aggregate), {"id": 1, "uuid": AGGREGATES[0]})
-    providers = connection.scalars(sa.select(models.ResourceProvider.id))
-    rows = [
-        {"resource_provider_id": provider, "aggregate_id": 1} for provider in providers
-    ]
-    connection.execute(sa.insert(models.ResourceProviderAggregate), rows)
-
-
-@pytest.mark.damage
-@pytest.mark.parametrize("write", [give_back_silently, raise_generation, associate])
-def test_unannounced_writes_of_others_are_noticed_within_seconds(
-    write: Callable[[sa.Connection], None],
-    instances: Instances,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    one, plain = instances.start(), instances.start(keeps=False)
-    host = one.client.make_provider(VCPU=8)
-    fill(one, host, 5)
-    question = f"/allocation_candidates?resources=VCPU:1&member_of=!{AGGREGATES[0]}"
-    before = ask(one, question)
-    one.database.write(write)
-    assert ask(one, question) == before
-    one.clock.now += NOTICED_AFTER
-    for _ in range(2):
-        assert ask(one, question) == ask(plain, question) != before
-    assert not one.keeper.is_keeping
-    assert caplog.text.count("another service writes to this database") == 1
 
 
 def test_without_its_table_the_service_works_and_says_once_that_it_keeps_nothing(
@@ -311,71 +183,6 @@ def test_while_rows_are_missing_nothing_is_kept(
         hosts.append(other.client.make_provider(VCPU=8))
         assert free_hosts(instance) == set(hosts)
         assert instance.keeper.is_keeping
-
-
-@pytest.mark.parametrize("most_listed", [2, 500])
-def test_many_changes_at_once_are_all_seen(
-    most_listed: int, instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "MOST_LISTED_ROOTS", most_listed)
-    everything: list[Checkpoint] = []
-    read_all = checkpoint.read_all
-
-    def note(*given: Any, **more: Any) -> Checkpoint:
-        everything.append(read_all(*given, **more))
-        return everything[-1]
-
-    one, other = instances.start(), instances.start()
-    hosts = [other.client.make_provider(VCPU=8) for _ in range(6)]
-    assert free_hosts(one) == set(hosts)
-    for host in hosts[:4]:
-        fill(other, host)
-    monkeypatch.setattr(checkpoint, "read_all", note)
-    assert free_hosts(one) == set(hosts[4:])
-    assert len(everything) == (most_listed == 2)
-    # More than the list of one shard has room for.
-    for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
-        other.client.call("DELETE", f"/allocations/{fill(other, hosts[4])}")
-    fill(other, hosts[5])
-    assert free_hosts(one) == {hosts[4]}
-    assert one.keeper.is_keeping
-    assert len(everything) == (most_listed == 2)
-
-
-def test_a_tree_that_changes_all_the_time_does_not_let_everything_be_read(
-    instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = instances.start(), instances.start()
-    busy, gone, *hosts = (other.client.make_provider(VCPU=99) for _ in range(9))
-    assert free_hosts(one) == {busy, gone, *hosts}
-    before = one.keeper._current
-    # More than the list of its shard has room for.
-    for _ in range(change_log.LONGEST // change_log.TOKEN_LENGTH):
-        fill(other, busy, 1)
-    assert other.client.call("DELETE", f"/resource_providers/{gone}").status == 204
-    monkeypatch.setattr(checkpoint, "read_all", None)
-    read: list[set[int]] = []
-    load = reading.load
-
-    def load_some(connection: sa.Connection, words: Any, roots: Any, *more: Any) -> Any:
-        read.append(set(roots))
-        return load(connection, words, roots, *more)
-
-    monkeypatch.setattr(reading, "load", load_some)
-    assert free_hosts(one) == {busy, *hosts}
-    current = one.keeper._current
-    assert current
-    provider = current.forest.provider(busy)
-    assert provider
-    assert read == [{provider.id, provider.id + 1}]
-    # The database may have been restored, so what else was derived is read anew.
-    assert before
-    assert current.origin is not before.origin
-    assert one.keeper.is_keeping
-
-
-# The start of a transaction, and what has changed.
-UNCHANGED = 2
 
 
 def test_a_caller_sees_its_write_at_any_instance_while_others_write(
@@ -484,55 +291,3 @@ def test_claims_on_different_hosts_do_not_wait_for_each_other(
 def claim_of(host: str) -> Claim:
     consumer = WantedConsumer(new_uuid(), "project", "user")
     return Claim(consumer, {host: {"VCPU": 1}})
-
-
-@pytest.mark.parametrize("hosts", [20, 600])
-def test_few_trees_are_looked_at_where_few_can_serve(hosts: int) -> None:
-    grown = forest_of_hosts(hosts)
-    for question, count in QUESTIONS.items():
-        words = query_string.decode(question)
-        parser = wire.QUERY.at(Version(1, 39))
-        assert parser
-        looked_at = list(grown.relevant(parser(words).request).trees)
-        assert len(looked_at) == (hosts - 1 if count is None else count), question
-
-
-# How many of some hosts may serve; None is all but one.
-QUESTIONS = {
-    "resources=VCPU:8": None,
-    "resources=VCPU:16": 1,
-    "resources=VCPU:1,DISK_GB:1": 1,
-    "resources=VCPU:1&required=CUSTOM_T1": 1,
-    "resources=VCPU:1&required=in:CUSTOM_T1,CUSTOM_T2": 2,
-    "resources1=VCPU:1&member_of1=" + AGGREGATES[0]: 1,
-    "resources=VCPU:1&root_required=CUSTOM_T1": 1,
-    "resources=VCPU:1&required=!HW_COMMON": 2,
-    "resources=VCPU:17": 0,
-}
-
-
-def forest_of_hosts(count: int) -> forest.Forest:
-    """Return hosts of which the first and the last are like no other."""
-    words = vocabulary.of_names({}, {})
-    trees = {}
-    for number in range(count):
-        special = number in (0, count - 1)
-        traits = {f"CUSTOM_T{1 if number else 2}"} if special else {"HW_COMMON"}
-        inventories = {"VCPU": InventoryUsage(8)}
-        if not number:
-            inventories = {"VCPU": InventoryUsage(16), "DISK_GB": InventoryUsage(8)}
-        elif special:
-            inventories = {"VCPU": InventoryUsage(4)}
-        provider = Provider(
-            f"host{number}",
-            None,
-            f"host{number}",
-            inventories,
-            tuple(traits),
-            frozenset(traits),
-            frozenset(AGGREGATES[:1] if number == 3 else ()),
-            0,
-            1,
-        )
-        trees[number + 1] = reading.tree_of([provider])
-    return forest.forest_of(words, trees)

@@ -1,9 +1,6 @@
 """What is loaded for a search, compared with a search through everything."""
 
-import functools
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -204,40 +201,6 @@ def hosts(count: int) -> list[forest.Node]:
         )
         for number in range(count)
     ]
-
-
-def test_only_named_trees_are_read_and_those_that_share(planted: Database) -> None:
-    sharing = frozenset({"MISC_SHARES_VIA_AGGREGATE"})
-    disk = forest.Node(
-        "disk", None, {"DISK_GB": forest.Inventory(8)}, sharing, frozenset({"A"})
-    )
-    plant_in(planted, [*hosts(10), disk])
-    read: dict[str, list[str]] = {}
-    for suffix, in_tree in (("", "host2"), ("1", "host2"), ("", "disk"), ("1", "disk")):
-        group = Group(suffix, {"VCPU": 1}, in_tree=in_tree)
-        part = candidates.part_of(Request((group,)))
-        grown = planted.read(functools.partial(loading.load, part=part))
-        names = [tree.root.uuid for tree in grown.everything.trees]
-        read[suffix + in_tree] = names
-    assert read["host2"] == read["1host2"] == ["host2", "disk"]
-    assert read["disk"] == ["disk"]
-    # Any host may be the anchor of what a disk gives that shares.
-    assert len(read["1disk"]) == 11
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """Give the list of the statements that are executed within."""
-    executed: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *unused: Any) -> None:
-        executed.append(statement)
-
-    sa.event.listen(database.engine, "before_cursor_execute", note)
-    try:
-        yield executed
-    finally:
-        sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
 def test_more_trees_than_can_be_listed_are_loaded_as_well(
