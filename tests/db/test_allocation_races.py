@@ -30,22 +30,9 @@ def client(application: "WSGIApplication") -> Client:
     return Client(application)
 
 
-def test_claims_on_one_provider_all_succeed_while_there_is_room(
+def test_claims_succeed_while_there_is_room_and_take_no_more_than_there_is(
     client: Client,
 ) -> None:
-    provider = client.make_provider(VCPU=WRITERS)
-    answers = at_once(
-        [
-            lambda: client.claim(new_uuid(), {provider: {"VCPU": 1}})
-            for _ in range(WRITERS)
-        ]
-    )
-    assert statuses(answers) == {204: WRITERS}
-    assert client.usages(provider) == {"VCPU": WRITERS}
-    assert client.generation(provider) == 1 + WRITERS
-
-
-def test_claims_never_take_more_than_there_is(client: Client) -> None:
     provider = client.make_provider(VCPU=5)
     answers = at_once(
         [
@@ -80,15 +67,23 @@ def test_of_writers_with_the_same_generation_one_wins(client: Client) -> None:
     assert document["consumer_generation"] == 2
 
 
-def test_of_writers_that_create_the_same_consumer_one_wins(client: Client) -> None:
+def test_of_writers_that_create_the_same_consumer_one_wins_and_the_others_leave_nothing(
+    client: Client, database: Database
+) -> None:
     provider = client.make_provider(VCPU=WRITERS)
     consumer = new_uuid()
     everything = {provider: {"VCPU": WRITERS}}
     # There is room for one only: the losers are to hear of the consumer all the same.
     answers = at_once(
         [
-            partial(client.claim, consumer, everything, project=f"team-{project}")
-            for project in range(WRITERS)
+            partial(
+                client.claim,
+                consumer,
+                everything,
+                project=f"team-{number}",
+                consumer_type=f"TYPE_{number}",
+            )
+            for number in range(WRITERS)
         ]
     )
     assert statuses(answers) == {204: 1, 409: WRITERS - 1}
@@ -101,24 +96,11 @@ def test_of_writers_that_create_the_same_consumer_one_wins(client: Client) -> No
     document = client.get(f"/allocations/{consumer}")
     winner = [answer.status for answer in answers].index(204)
     assert document["project_id"] == f"team-{winner}"
+    assert document["consumer_type"] == f"TYPE_{winner}"
     assert document["consumer_generation"] == 1
-
-
-def test_losers_leave_nothing_behind(client: Client, database: Database) -> None:
-    provider = client.make_provider(VCPU=WRITERS)
-    consumer, one = new_uuid(), {provider: {"VCPU": 1}}
-    answers = at_once(
-        [
-            partial(client.claim, consumer, one, consumer_type=f"TYPE_{number}")
-            for number in range(WRITERS)
-        ]
-    )
-    winner = f"TYPE_{[answer.status for answer in answers].index(204)}"
-    assert client.get(f"/allocations/{consumer}")["consumer_type"] == winner
-    names = database.read(
-        lambda connection: connection.scalars(sa.select(models.ConsumerType.name)).all()
-    )
-    assert names == [winner]
+    names = sa.select(models.ConsumerType.name)
+    types = database.read(lambda connection: connection.scalars(names).all())
+    assert types == [f"TYPE_{winner}"]
 
 
 def test_a_refused_writer_removes_nothing_written_meanwhile(
@@ -293,19 +275,6 @@ def test_a_claim_and_a_smaller_inventory_take_turns(client: Client) -> None:
     claimed, shrunk = at_once([claim, remove])
     # Shrinking after the claim sees a new generation; before it, there is no room.
     assert (claimed.status, shrunk.status) in [(204, 409), (409, 200)]
-
-
-def test_a_claim_and_the_removal_of_its_inventory_take_turns(client: Client) -> None:
-    for _ in range(5):
-        provider = client.make_provider(VCPU=10)
-        path = f"/resource_providers/{provider}/inventories"
-        claimed, removed = at_once(
-            [
-                partial(client.claim, new_uuid(), {provider: {"VCPU": 10}}),
-                partial(client.call, "DELETE", path),
-            ]
-        )
-        assert (claimed.status, removed.status) in [(204, 409), (409, 204)]
 
 
 def test_a_consumer_is_deleted_and_written_in_turns(client: Client) -> None:

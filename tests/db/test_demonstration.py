@@ -88,30 +88,6 @@ def test_the_cloud_is_the_same_each_time_and_nothing_in_it_is_overfull() -> None
     assert max(shares) > 0.8
 
 
-def test_its_explanation_names_what_hosts_lack_that_came_furthest(
-    application: "WSGIApplication", database: Database
-) -> None:
-    plant(database, 1000)
-    told = Client(application).get(
-        "/ledger/v1/explanation?resources=VCPU:120,PGPU:1"
-        "&required=CUSTOM_DEMO_TRUSTED,!COMPUTE_STATUS_DISABLED"
-    )
-    assert told["summary"] == (
-        "None of 1003 hosts serves this request. The 155 that came furthest have less "
-        "than 120 VCPU free on one provider (109 at most). Before, 163 have no VCPU; "
-        "of the 840 others, 680 have no PGPU; of the 160 others, 5 have "
-        "COMPUTE_STATUS_DISABLED, which is forbidden."
-    )
-    [change] = told["changes"]
-    assert change["text"] == ("ask for 109 VCPU instead of 120: 1 host serves")
-    nearest = told["near"][0]
-    assert nearest["name"] == "demo-r46-gpu02"
-    assert [each["text"] for each in nearest["unmet"]] == [
-        "has less than 120 VCPU free on one provider "
-        "(109 free: total 128, reserved 4, allocation_ratio 1, used 15)"
-    ]
-
-
 def test_only_an_empty_database_is_filled(
     application: "WSGIApplication", database: Database
 ) -> None:

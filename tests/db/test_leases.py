@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -60,21 +59,6 @@ def claim(client: Client, provider: str, seconds: int | None = None) -> str:
 def renew(client: Client, consumer: str, seconds: int) -> int:
     path = f"/ledger/v1/leases/{consumer}"
     return client.call("PUT", path, {"seconds": seconds}).status
-
-
-def test_the_row_that_says_who_ends_leases_is_no_damage(
-    client: Client, database: Database, hands: Clock
-) -> None:
-    claim(client, client.make_provider(VCPU=8), 5)
-    hands.ahead = 10
-    assert leasing.end_all_due(Ledger(database)) == 1
-    with database.engine.connect() as connection:
-        assert list(checking.check(connection)) == []
-
-
-def test_the_clock_is_that_of_the_database(database: Database) -> None:
-    told = database.read(clock.load_milliseconds)
-    assert abs(told / 1000 - time.time()) < 60
 
 
 def test_a_lease_ends_in_time_and_not_before(
@@ -151,40 +135,6 @@ def test_a_renewal_that_comes_between_is_seen(
     monkeypatch.setattr(locking, "hold", hold_late)
     assert leasing.end_all_due(Ledger(database)) == 0
     assert client.usages(provider) == {"VCPU": 1}
-
-
-def test_many_end_in_batches(
-    client: Client, database: Database, hands: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leasing, "_DUE", leasing._DUE.limit(3))
-    provider = client.make_provider(VCPU=10)
-    for _ in range(10):
-        claim(client, provider, 60)
-    hands.ahead = 61
-    assert leasing.end_all_due(Ledger(database)) == 10
-    assert client.usages(provider) == {"VCPU": 0}
-
-
-def test_each_ends_once_however_many_look(
-    client: Client, database: Database, hands: Clock
-) -> None:
-    provider = client.make_provider(VCPU=100)
-    for _ in range(40):
-        claim(client, provider, 60)
-    hands.ahead = 61
-    ended: list[int] = []
-
-    def end() -> None:
-        ended.append(leasing.end_all_due(Ledger(database)))
-
-    threads = [threading.Thread(target=end) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    ended.append(leasing.end_all_due(Ledger(database)))
-    assert sum(ended) == 40
-    assert client.usages(provider) == {"VCPU": 0}
 
 
 def test_renewals_that_race_with_the_end_are_told_the_truth(

@@ -10,10 +10,9 @@ import os_traits
 import pytest
 import sqlalchemy as sa
 
-from placement.cmd import manage, online_data_migrations
+from placement.cmd import manage
 from placement.db import migration, models
 from placement.objects import online_migration
-from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
@@ -78,28 +77,20 @@ def refusal(*arguments: str) -> int | str | None:
 
 @pytest.mark.usefixtures("configured")
 class TestUsage:
-    def test_without_arguments_the_help_is_shown(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert manage.main([]) == 1
-        output = capsys.readouterr()
-        assert "usage: placement-manage" in output.out
-        assert "--config-dir" in output.out
-        assert output.err == ""
-
+    @pytest.mark.parametrize(
+        ("category", "actions"),
+        [
+            ("db", "{sync,version,stamp,online_data_migrations}"),
+            ("os-traits", "{sync}"),
+        ],
+    )
     def test_a_category_alone_shows_its_actions(
-        self, capsys: pytest.CaptureFixture[str]
+        self, capsys: pytest.CaptureFixture[str], category: str, actions: str
     ) -> None:
-        assert manage.main(["db"]) == 0
+        assert manage.main([category]) == 0
         output = capsys.readouterr()
-        assert "{sync,version,stamp,online_data_migrations}" in output.out
+        assert actions in output.out
         assert output.err == ""
-
-    def test_the_category_of_traits_shows_its_actions(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert manage.main(["os-traits"]) == 0
-        assert "{sync}" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         "arguments",
@@ -144,13 +135,6 @@ class TestUsage:
         assert output.out == ""
         assert output.err.startswith("usage: placement-manage")
         assert "error: " in output.err
-
-    def test_a_wrong_category_gets_a_list_of_the_right_ones(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert refusal("nonsense") == 2
-        choices = capsys.readouterr().err.replace("'", "")
-        assert "choose from db, os-traits" in choices
 
     def test_the_version_of_the_software_is_printed_bare(
         self, capsys: pytest.CaptureFixture[str]
@@ -295,12 +279,6 @@ class TestDatabase:
         assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
         traits = sa.select(sa.func.count()).select_from(models.Trait)
         assert empty.read(lambda connection: connection.scalar(traits)) == 0
-
-    def test_version_prints_the_revision(
-        self, migrated: Database, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert manage.main(["db", "version"]) == 0
-        assert capsys.readouterr() == ("a082b8bb98d0\n", "")
 
     def test_stamp_records_a_revision(
         self, migrated: Database, capsys: pytest.CaptureFixture[str]
@@ -517,31 +495,5 @@ class TestTraits:
             lambda connection: set(connection.scalars(sa.select(models.Trait.name)))
         )
         assert stored == set(os_traits.get_traits())
-
-    def test_a_second_time_there_is_nothing_to_add(
-        self, migrated: Database, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        manage.main(["os-traits", "sync"])
-        capsys.readouterr()
         assert manage.main(["os-traits", "sync"]) == 0
         assert capsys.readouterr() == ("no trait was missing\n", "")
-
-
-def test_the_arguments_of_the_program_are_those_of_the_process(
-    migrated: Database,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["placement-manage", "db", "version"])
-    assert manage.main() == 0
-    assert capsys.readouterr().out == "a082b8bb98d0\n"
-
-
-def test_the_largest_limit_suits_every_database(database: Database) -> None:
-    limit = online_data_migrations.MOST
-    assert (
-        Ledger(database).write(
-            lambda tx: online_migration.set_root_provider_ids(tx, limit)
-        )
-        == 0
-    )

@@ -23,21 +23,6 @@ from placement_foundation.database.storage import Database
 from tests import backends, programs
 from tests.db import legacy
 
-DROPPED_BY_HEAD = {
-    "inventories": {
-        "inventories_resource_provider_id_idx": ["resource_provider_id"],
-        "inventories_resource_provider_resource_class_idx": [
-            "resource_provider_id",
-            "resource_class_id",
-        ],
-    },
-    "placement_aggregates": {"ix_placement_aggregates_uuid": ["uuid"]},
-    "resource_providers": {
-        "resource_providers_name_idx": ["name"],
-        "resource_providers_uuid_idx": ["uuid"],
-    },
-}
-
 
 def schema(database: Database) -> Any:
     """Return all tables with all they consist of, comparable."""
@@ -104,27 +89,6 @@ def test_every_revision_can_be_reached_and_left(empty: Database, revision: str) 
     assert is_at_head(empty)
 
 
-def test_consumer_types_come_with_their_revision(empty: Database) -> None:
-    migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)
-    inspector = sa.inspect(empty.engine)
-    assert not inspector.has_table("consumer_types")
-    columns = [column["name"] for column in inspector.get_columns("consumers")]
-    assert "consumer_type_id" not in columns
-
-
-@pytest.mark.parametrize("table", DROPPED_BY_HEAD)
-def test_indexes_go_with_the_last_revision(empty: Database, table: str) -> None:
-    migration.SCHEMA.upgrade(empty, legacy.CONSUMER_TYPES)
-    before = sa.inspect(empty.engine).get_indexes(table)
-    for name, columns in DROPPED_BY_HEAD[table].items():
-        [index] = [index for index in before if index["name"] == name]
-        assert index["column_names"] == columns
-        assert not index["unique"]
-    migration.SCHEMA.upgrade(empty)
-    after = sa.inspect(empty.engine).get_indexes(table)
-    assert not {index["name"] for index in after} & {*DROPPED_BY_HEAD[table]}
-
-
 def test_at_head_nothing_but_the_version_is_read(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty)
     with statements(empty) as seen:
@@ -171,14 +135,6 @@ def test_more_than_one_revision_is_no_revision(empty: Database) -> None:
     for use in (migration.SCHEMA.version, migration.SCHEMA.upgrade):
         with pytest.raises(MigrationError, match="more than one revision"):
             use(empty)
-
-
-def test_a_failed_migration_lets_the_next_one_in(empty: Database) -> None:
-    migration.SCHEMA.upgrade(empty, legacy.TABLES)
-    legacy.add_provider_without_root(empty)
-    for _ in range(2):
-        with pytest.raises(MigrationError, match="missing its root provider id"):
-            migration.SCHEMA.upgrade(empty)
 
 
 def test_a_provider_without_root_stops_the_migration(empty: Database) -> None:

@@ -78,19 +78,6 @@ def consumers(database: Database) -> list[tuple[str, str, str, int, int | None]]
     )
 
 
-def test_a_provider_without_root_becomes_its_own(
-    database: Database, rootless: list[str]
-) -> None:
-    assert database.read(online_migration.has_providers_without_root)
-    assert set_roots(database, 50) == len(rootless)
-    assert all(root == own for own, root in roots(database))
-    assert not database.read(online_migration.has_providers_without_root)
-
-
-def test_roots_are_set_in_batches(database: Database, rootless: list[str]) -> None:
-    assert [set_roots(database, 3) for _ in range(4)] == [3, 3, 1, 0]
-
-
 def test_roots_that_are_set_stay(database: Database, rootless: list[str]) -> None:
     provider = models.ResourceProvider
     with database.engine.begin() as connection:
@@ -102,21 +89,6 @@ def test_roots_that_are_set_stay(database: Database, rootless: list[str]) -> Non
         )
     assert set_roots(database, 50) == len(rootless) - 1
     assert roots(database)[1] == (first + 1, first)
-
-
-def test_consumers_without_record_get_one(
-    database: Database, orphans: list[str]
-) -> None:
-    assert database.read(online_migration.count_incomplete_consumers) == len(orphans)
-    assert create_consumers(database, 50) == len(orphans)
-    assert consumers(database) == [(uuid, PROJECT, USER, 0, None) for uuid in orphans]
-    assert database.read(online_migration.count_incomplete_consumers) == 0
-
-
-def test_consumers_are_created_in_batches(
-    database: Database, orphans: list[str]
-) -> None:
-    assert [create_consumers(database, 3) for _ in range(4)] == [3, 3, 1, 0]
 
 
 def test_their_owners_are_recorded_though_there_are_none(database: Database) -> None:

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from placement_foundation.database.storage import Database
 from placement_foundation.serving import assembly
 from tests import backends, programs
 from tests.client import Client, new_uuid
+from tests.db import rights
 from tests.settings import make_config
 
 STAMPS = models.FOREST_STAMPS
@@ -120,43 +120,6 @@ def test_an_unknown_revision_of_our_own_tables_stops_sync_but_no_start(
     assert "without some of its own tables" in caplog.text
 
 
-@contextmanager
-def restricted(url: str) -> Iterator[str]:
-    """Give the URL for a user who may use the tables that exist, and create none."""
-    name, password = f"u{new_uuid()[:8]}", "secret"
-    owner = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    database = sa.make_url(url).database
-    shared = (*models.Base.metadata.tables, migration.SCHEMA.version_table)
-    with owner.connect() as connection:
-        if backends.KIND == "postgresql":
-            made = [
-                f"CREATE ROLE {name} LOGIN PASSWORD '{password}'",
-                "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
-                *(f"GRANT ALL ON TABLE {table} TO {name}" for table in shared),
-                f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
-            ]
-            gone = [f"DROP OWNED BY {name}", f"DROP ROLE {name}"]
-        else:
-            rights = "SELECT, INSERT, UPDATE, DELETE"
-            made = [
-                f"CREATE USER {name}@'%' IDENTIFIED BY '{password}'",
-                *(
-                    f"GRANT {rights} ON {database}.{table} TO {name}@'%'"
-                    for table in shared
-                ),
-            ]
-            gone = [f"DROP USER {name}@'%'"]
-        for statement in made:
-            connection.execute(sa.text(statement))
-        limited = sa.make_url(url).set(username=name, password=password)
-        try:
-            yield limited.render_as_string(hide_password=False)
-        finally:
-            for statement in gone:
-                connection.execute(sa.text(statement))
-    owner.dispose()
-
-
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="it has no users")
 class TestAUserWhoMayNotCreateTables:
     @pytest.fixture(autouse=True)
@@ -179,8 +142,12 @@ class TestAUserWhoMayNotCreateTables:
         migration.SCHEMA.upgrade(empty)
         for table in (STAMPS.name, VERSION.name):
             execute(empty, sa.text(f"DROP TABLE {table}"))
-        with restricted(empty_url) as url:
-            yield url
+        with rights.restricted(empty_url) as user:
+            if backends.KIND == "postgresql":
+                execute(empty, sa.text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+            user.grant(*rights.SHARED)
+            user.grant_sequences()
+            yield user.url
 
     def test_a_start_that_migrates_succeeds(
         self,

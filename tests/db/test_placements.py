@@ -7,10 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-import sqlalchemy as sa
 
 from placement import errors, placing
-from placement.db import models
 from placement.schemas import placing as wire
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
@@ -35,22 +33,6 @@ def hosts(answer: Answer) -> Counter[str]:
 @pytest.fixture
 def client(application: "WSGIApplication") -> Client:
     return Client(application)
-
-
-def test_what_is_told_is_what_is_stored(client: Client) -> None:
-    for _ in range(3):
-        client.make_provider(VCPU=4)
-    answer = client.place(uuids(10))
-    assert answer.status == 201
-    for each in answer.document["placements"]:
-        stored = client.get(f"/allocations/{each['consumer']}")
-        assert stored["consumer_generation"] == each["consumer_generation"] == 1
-        assert stored["consumer_type"] == "INSTANCE"
-        assert {
-            uuid: {"resources": found["resources"]}
-            for uuid, found in stored["allocations"].items()
-        } == each["allocations"]
-    assert answer.document["exact"] is True
 
 
 @pytest.fixture
@@ -124,15 +106,6 @@ def test_a_consumer_that_goes_meanwhile_does_no_harm(
     meanwhile(lambda: client.call("DELETE", f"/allocations/{gone}"))
     assert hosts(client.place(uuids(1))) == {provider: 1}
     assert client.usages(provider) == {"VCPU": 1}
-
-
-def test_a_class_that_a_provider_loses_meanwhile_is_missing(
-    client: Client, meanwhile: Meanwhile
-) -> None:
-    provider = client.make_provider(VCPU=9)
-    path = f"/resource_providers/{provider}/inventories"
-    meanwhile(lambda: client.call("DELETE", path))
-    assert client.place(uuids(1)).code == "placement.no_room"
 
 
 def test_room_that_was_taken_is_missing(client: Client, meanwhile: Meanwhile) -> None:
@@ -235,31 +208,6 @@ def test_whoever_loses_all_races_may_try_again_and_hears_nothing_of_room(
     assert answer.status == 503
     assert "retry" in answer.detail
     assert not client.get(f"/allocations/{consumers[0]}")["allocations"]
-
-
-def test_nothing_is_written_by_a_dry_run(client: Client, database: Database) -> None:
-    client.make_provider(VCPU=2)
-    consumers = uuids(2)
-    answer = client.place(consumers, dry_run=True)
-    assert answer.status == 200
-    assert [each["consumer_generation"] for each in answer.document["placements"]] == [
-        None,
-        None,
-    ]
-    with database.engine.connect() as connection:
-        count = sa.select(sa.func.count()).select_from(models.Consumer)
-        assert connection.scalar(count) == 0
-
-
-def test_what_writes_nothing_is_no_creation(client: Client) -> None:
-    client.make_provider(VCPU=2)
-    both = uuids(2)
-    assert client.place(both, at_least=2).status == 201
-    # Enough exist already, and there is no room for the third one.
-    answer = client.place([*both, *uuids(1)], at_least=2)
-    assert (answer.status, len(answer.document["unplaced"])) == (200, 1)
-    client.make_provider(VCPU=1)
-    assert client.place([*both, *uuids(1)], at_least=2).status == 201
 
 
 def test_those_beside_are_counted_as_they_are_committed(client: Client) -> None:

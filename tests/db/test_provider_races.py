@@ -123,31 +123,40 @@ def test_writers_that_send_no_generation_all_win(client: Client) -> None:
     assert generations == set(range(1, len(classes) + 1))
 
 
-def test_an_inventory_is_added_once(client: Client) -> None:
+NEW = new_uuid()
+# A request, what the first of several gets, and what all others.
+ONCE: dict[str, tuple[str, str, Any, int, int]] = {
+    "inventory": (
+        "POST",
+        PROVIDERS + "/{provider}/inventories",
+        {"resource_class": "VCPU", "total": 1},
+        201,
+        409,
+    ),
+    "provider": ("POST", PROVIDERS, {"uuid": NEW, "name": NEW}, 200, 409),
+    "name": ("POST", PROVIDERS, {"name": "the one"}, 200, 409),
+    "provider deleted": ("DELETE", PROVIDERS + "/{provider}", None, 204, 404),
+    "class": ("PUT", "/resource_classes/CUSTOM_BOARD", None, 201, 204),
+    "class posted": ("POST", "/resource_classes", {"name": "CUSTOM_BOARD"}, 201, 409),
+    "class deleted": ("DELETE", "/resource_classes/CUSTOM_OLD", None, 204, 404),
+    "trait": ("PUT", "/traits/CUSTOM_BLUE", None, 201, 204),
+    "trait deleted": ("DELETE", "/traits/CUSTOM_OLD", None, 204, 404),
+}
+
+
+@pytest.mark.parametrize("what", ONCE)
+def test_what_several_do_at_once_is_done_once(client: Client, what: str) -> None:
+    method, path, body, done, refused = ONCE[what]
     (provider,) = grow(client, None)
-    path = f"{PROVIDERS}/{provider}/inventories"
-    body = {"resource_class": "VCPU", "total": 1}
-    answers = at_once([partial(client.call, "POST", path, body)] * WRITERS)
-    assert statuses(answers) == {201: 1, 409: WRITERS - 1}
-    assert client.generation(provider) == 1
-
-
-def test_a_provider_is_made_once(client: Client) -> None:
-    uuid = new_uuid()
-    answers = at_once([partial(add, client, uuid)] * WRITERS)
-    assert statuses(answers) == {200: 1, 409: WRITERS - 1}
-    codes = {answer.code for answer in answers if answer.status == 409}
-    assert codes == {"placement.duplicate_name"}
-    assert client.get(f"{PROVIDERS}/{uuid}")["root_provider_uuid"] == uuid
-
-
-def test_a_name_is_given_once_to_new_providers(client: Client) -> None:
-    answers = at_once(
-        [partial(add, client, new_uuid(), name="the one") for _ in range(WRITERS)]
-    )
-    assert statuses(answers) == {200: 1, 409: WRITERS - 1}
-    codes = {answer.code for answer in answers if answer.status == 409}
-    assert codes == {"placement.duplicate_name"}
+    for old in ("/resource_classes/CUSTOM_OLD", "/traits/CUSTOM_OLD"):
+        assert client.call("PUT", old).status == 201
+    path = path.format(provider=provider)
+    answers = at_once([partial(client.call, method, path, body)] * WRITERS)
+    assert statuses(answers) == {done: 1, refused: WRITERS - 1}
+    if path == PROVIDERS:
+        codes = {answer.code for answer in answers if answer.status == refused}
+        assert codes == {"placement.duplicate_name"}
+    check_trees(client)
 
 
 def test_a_name_is_given_once_to_old_providers(client: Client) -> None:
@@ -161,25 +170,6 @@ def test_a_name_is_given_once_to_old_providers(client: Client) -> None:
     assert statuses(answers) == {200: 1, 409: WRITERS - 1}
     details = {answer.detail for answer in answers if answer.status == 409}
     assert all("provider the one already exists." in detail for detail in details)
-
-
-def test_a_provider_is_deleted_once(client: Client) -> None:
-    (provider,) = grow(client, None)
-    path = f"{PROVIDERS}/{provider}"
-    answers = at_once([partial(client.call, "DELETE", path)] * WRITERS)
-    assert statuses(answers) == {204: 1, 404: WRITERS - 1}
-
-
-def test_a_class_is_made_once(client: Client) -> None:
-    path = "/resource_classes/CUSTOM_BOARD"
-    answers = at_once([partial(client.call, "PUT", path)] * WRITERS)
-    assert statuses(answers) == {201: 1, 204: WRITERS - 1}
-
-
-def test_a_class_is_posted_once(client: Client) -> None:
-    body = {"name": "CUSTOM_BOARD"}
-    answers = at_once([partial(client.call, "POST", "/resource_classes", body)] * 8)
-    assert statuses(answers) == {201: 1, 409: 7}
 
 
 def test_classes_get_ids_of_their_own(client: Client, database: Database) -> None:
@@ -205,14 +195,6 @@ def test_a_class_is_renamed_or_deleted(client: Client) -> None:
             ]
         )
         assert (renamed.status, deleted.status) in [(200, 404), (404, 204)]
-
-
-def test_a_trait_is_made_once_and_deleted_once(client: Client) -> None:
-    path = "/traits/CUSTOM_BLUE"
-    made = at_once([partial(client.call, "PUT", path)] * WRITERS)
-    assert statuses(made) == {201: 1, 204: WRITERS - 1}
-    deleted = at_once([partial(client.call, "DELETE", path)] * WRITERS)
-    assert statuses(deleted) == {204: 1, 404: WRITERS - 1}
 
 
 @pytest.mark.parametrize("version", ["1.18", "latest"])

@@ -330,10 +330,3 @@ def test_the_models_describe_the_migrated_schema(migrated: Database) -> None:
         }
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, models.Base.metadata) == []
-
-
-def test_the_models_have_no_table_and_no_column_of_their_own() -> None:
-    tables = models.Base.metadata.tables
-    assert {name: [*table.columns.keys()] for name, table in tables.items()} == {
-        name: [*TIMES, *table.columns] for name, table in SCHEMA.items()
-    }

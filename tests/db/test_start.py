@@ -1,6 +1,5 @@
 """The start of the service: where options come from, and what stops it."""
 
-import gc
 import logging
 import subprocess
 import sys
@@ -363,12 +362,6 @@ class TestDatabase:
         start()
         assert done[0] - done[1] == chores
         assert done[1]
-
-    def test_the_interpreter_is_left_as_it_is(self, empty: Database) -> None:
-        migration.SCHEMA.upgrade(empty)
-        before = gc.get_threshold(), gc.get_freeze_count()
-        start()
-        assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
     def test_a_database_that_lacks_nothing_is_not_written(
         self,

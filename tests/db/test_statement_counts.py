@@ -31,7 +31,6 @@ class Scene:
 
     def __init__(self, client: Client, size: int) -> None:
         self.client = client
-        self.size = size
         self.names = [f"CUSTOM_N{next(self.numbers)}" for _ in range(size)]
         for name in self.names:
             self.call("PUT", f"/resource_classes/{name}")
@@ -91,10 +90,6 @@ class Scene:
         }
         self.call("PUT", f"/resource_providers/{provider}/aggregates", body)
 
-    def list_providers(self, query: str, count: int) -> None:
-        found = self.client.get(f"/resource_providers?{query}")
-        assert len(found["resource_providers"]) == count
-
 
 def read_lists(scene: Scene) -> Iterator[Callable[[], Any]]:
     """Yield what reads the lists of classes, traits and usages."""
@@ -104,35 +99,10 @@ def read_lists(scene: Scene) -> Iterator[Callable[[], Any]]:
     yield lambda: client.get("/traits?associated=true")
     yield lambda: client.get(f"/traits?name=in:{','.join(scene.names)}")
     yield lambda: client.get(f"{leaf}/inventories")
-    yield lambda: client.get(f"{leaf}/inventories/{scene.names[0]}")
     yield lambda: client.get(f"{leaf}/traits")
     yield lambda: client.get(f"{leaf}/aggregates")
     yield lambda: client.get(f"{leaf}/usages")
     yield lambda: client.get(f"/usages?project_id=project+of+{scene.root}")
-
-
-def filter_providers(scene: Scene) -> Iterator[Callable[[], Any]]:
-    """Yield what lists providers, by all that they can be found by."""
-    size, names = scene.size, ",".join(scene.names)
-    aggregates = ",".join(scene.aggregates)
-    amounts = ",".join(f"{name}:2" for name in scene.names)
-    yield lambda: scene.list_providers("name=nobody", 0)
-    yield lambda: scene.list_providers(f"uuid={scene.leaves[0]}", 1)
-    yield lambda: scene.list_providers(f"in_tree={scene.leaves[0]}", size + 2)
-    yield lambda: scene.list_providers(f"required={names}", size + 1)
-    yield lambda: scene.list_providers(
-        f"required=in:{names}&required=!HW_NUMA_ROOT", size + 1
-    )
-    yield lambda: scene.list_providers(f"member_of=in:{aggregates}", size + 1)
-    yield lambda: scene.list_providers(
-        f"member_of=!in:{aggregates}&in_tree={scene.root}", 2
-    )
-    yield lambda: scene.list_providers(f"resources={amounts}", size + 1)
-    yield lambda: scene.list_providers(
-        f"resources={amounts}&required={names}&member_of={scene.aggregates[0]}"
-        f"&in_tree={scene.root}",
-        size,
-    )
 
 
 def write(scene: Scene) -> Iterator[Callable[[], Any]]:
@@ -151,7 +121,7 @@ def write(scene: Scene) -> Iterator[Callable[[], Any]]:
     yield lambda: scene.call("PUT", f"/resource_providers/{scene.child}", moved)
 
 
-@pytest.mark.parametrize("operations", [read_lists, filter_providers, write])
+@pytest.mark.parametrize("operations", [read_lists, write])
 def test_the_number_of_statements_is_the_same_for_few_and_for_many(
     application: "WSGIApplication",
     database: Database,

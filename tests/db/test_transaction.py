@@ -178,15 +178,6 @@ def prepares(database: Database) -> bool:
     return database.engine.dialect.driver == "psycopg"
 
 
-def test_what_is_read_often_is_planned_once(alone: Database) -> None:
-    if not prepares(alone):
-        pytest.skip("its driver does not prepare statements")
-    query = sa.text("SELECT count(*) FROM pg_prepared_statements")
-    for _ in range(10):
-        assert count(alone) == 0
-    assert alone.read(lambda connection: connection.scalar(query)) == 1
-
-
 @pytest.mark.parametrize("run", [Database.read, Database.write])
 def test_plans_that_a_migration_has_spoilt_are_made_again(
     alone: Database, database: Database, run: Callable[[Database, object], object]
