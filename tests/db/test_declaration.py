@@ -212,26 +212,6 @@ def host_with(kind: str, *keys: str, total: int = 4) -> dict[str, Any]:
     return {"name": "host", kind: list(keys)}
 
 
-def test_what_another_owner_declares_otherwise_is_taken_over_by_force(
-    client: Client, database: Database
-) -> None:
-    unit = ("host", "inventories", "CUSTOM_FPGA")
-    ours = host_with(*unit[1:])
-    post(client, ours)
-    theirs = host_with(*unit[1:], total=8)
-    for dry_run in (True, False):
-        terms = {"owner": "gpu-team", "dry_run": dry_run}
-        [tree] = post(client, {**theirs, "traits": ["CUSTOM_A"]}, **terms)
-        assert tree["result"] == "conflict"
-        assert [each["owner"] for each in tree["changes"]] == ["fleet", None]
-        assert there(database) == {unit: Inventory(4)}
-    [tree] = post(client, theirs, owner="gpu-team", force=True)
-    assert tree["result"] == "changed"
-    assert there(database) == {unit: Inventory(8)}
-    [tree] = post(client, ours)
-    assert (tree["result"], tree["changes"][0]["owner"]) == ("conflict", "gpu-team")
-
-
 def test_what_is_declared_absent_is_removed_and_drifts_if_it_comes_back(
     client: Client, database: Database
 ) -> None:
@@ -343,29 +323,6 @@ def test_what_an_agent_adds_before_a_host_is_pruned_stays(
     assert providers_of(database).keys() >= {"host"}
 
 
-def test_a_host_is_renamed_and_its_parts_are_moved(database: Database) -> None:
-    terms = Terms("fleet")
-    uuids = [new_uuid() for _ in range(3)]
-    before = (
-        DeclaredProvider("host", uuids[0]),
-        DeclaredProvider("numa0", uuids[1], 0),
-        DeclaredProvider("gpu", uuids[2], 1),
-    )
-    apply(database, Declaration([before], terms))
-    after = (
-        DeclaredProvider("HOST", uuids[0]),
-        DeclaredProvider("gpu", uuids[2], 0),
-        DeclaredProvider("numa1", uuids[1], 1),
-    )
-    outcome = apply(database, Declaration([after], terms))
-    assert result_of(outcome) == ("changed", None)
-    found = providers_of(database)
-    assert found["gpu"].parent_uuid == uuids[0]
-    assert found["numa1"].parent_uuid == uuids[2]
-    assert found["HOST"].uuid == uuids[0]
-    assert not apply(database, Declaration([after], terms)).plans[0].writes
-
-
 def names_of(database: Database) -> dict[str, tuple[str, str | None]]:
     """Return the name of each provider, and that of its parent, by UUID."""
     there = providers_of(database).values()
@@ -395,63 +352,6 @@ def declared_names(
 
 
 A, B, C, D = (f"{each * 8}-0000-4000-8000-000000000000" for each in "abcd")
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(
-            hosts([(A, "a")], [(B, "b")], [(C, "c")]),
-            hosts([(A, "b")], [(B, "c")], [(C, "d")]),
-            id="renames in a chain",
-        ),
-        pytest.param(
-            hosts([(A, "a")], [(B, "b")], [(C, "c")]),
-            hosts([(A, "b")], [(B, "c")], [(C, "a")]),
-            id="names that go round",
-        ),
-        pytest.param(
-            hosts([(A, "a"), (B, "gpu")], [(C, "c")]),
-            hosts([(A, "a")], [(C, "c"), (B, "gpu")]),
-            id="a child moved to another tree",
-        ),
-        pytest.param(
-            hosts([(A, "a"), (B, "x"), (C, "y")]),
-            hosts([(A, "a"), (B, "y"), (C, "x")]),
-            id="children exchanged",
-        ),
-        pytest.param(
-            hosts([(A, "a"), (B, "gpu")], [(C, "c")]),
-            hosts([(D, "a")], [(C, "c"), (B, "gpu")]),
-            id="a machine replaced under its name",
-        ),
-        pytest.param(
-            hosts([(A, "a"), (B, "gpu")]),
-            hosts([(A, "a"), (C, "gpu")]),
-            id="a child replaced under its name",
-        ),
-        pytest.param(
-            hosts([(A, "a"), (B, "b")]),
-            hosts([(B, "a"), (A, "b")]),
-            id="a child becomes the root of its root",
-        ),
-        pytest.param(
-            hosts([(A, "a"), (B, "b")]),
-            hosts([(A, "b")], [(B, "a")]),
-            id="a child becomes a root",
-        ),
-    ],
-)
-def test_one_file_comes_true_in_one_run(
-    database: Database, before: Any, after: Any
-) -> None:
-    apply(database, Declaration(before, COMPLETE))
-    for trees in (after, list(reversed(before))):
-        asked = Declaration(trees, COMPLETE)
-        outcome = apply(database, asked)
-        assert {each.reason for each in outcome.plans} == {None}
-        assert names_of(database) == declared_names(trees)
-        assert not any(plan.writes for plan in foresee(database, asked).plans)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -818,17 +718,6 @@ def test_what_was_declared_of_a_deleted_provider_is_forgotten(
     client.call("POST", "/resource_providers", {"name": "host"})
     terms = Terms("fleet", prune=True, complete=True)
     assert list(apply(database, Declaration([], terms)).plans) == []
-
-
-def test_a_host_with_what_an_agent_reports_is_not_removed(
-    client: Client, database: Database
-) -> None:
-    apply(database, one_host())
-    touch(database, Touch(("host", "inventories", "MEMORY_MB"), Inventory(64)))
-    client.claim(new_uuid(), {host_uuid(database): {"MEMORY_MB": 8}})
-    terms = Terms("fleet", prune=True, complete=True)
-    assert result_of(apply(database, Declaration([], terms))) == ("changed", None)
-    assert providers_of(database)["host"].inventories.keys() == {"MEMORY_MB"}
 
 
 @pytest.mark.parametrize("parent", ["host", "host-gpu"])

@@ -103,13 +103,42 @@ def ask(application: Any, path: str) -> webob.Response:
 
 
 class TestSources:
-    def test_the_directory_of_the_environment_holds_the_file(
-        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("directory", "files", "expected"),
+        [
+            ("there", ["there/placement.conf", "placement.conf"], 0),
+            (" ", ["placement.conf"], 0),
+            (None, [".placement/placement.conf", "placement.conf"], 0),
+            (
+                None,
+                [
+                    "placement.conf",
+                    "placement.conf.d/2.conf",
+                    "placement.conf.d/1.conf",
+                ],
+                1,
+            ),
+            (
+                "there",
+                ["there/placement.conf", ".placement/placement.conf.d/1.conf"],
+                1,
+            ),
+        ],
+    )
+    def test_a_file_of_the_usual_places_counts(
+        self,
+        home: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        directory: str | None,
+        files: list[str],
+        expected: int,
     ) -> None:
-        write(home / "there/placement.conf", placement_database__connection="there://")
-        write(home / "placement.conf", placement_database__connection="home://")
-        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
-        assert connection(conf.read_for_service()) == "there://"
+        if directory:
+            path = str(home / directory) if directory.strip() else directory
+            monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", path)
+        for number, file in enumerate(files):
+            write(home / file, placement_database__connection=f"{number}://")
+        assert connection(conf.read_for_service()) == f"{expected}://"
 
     def test_the_directory_of_the_environment_must_hold_the_file(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,35 +147,6 @@ class TestSources:
         monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
         with pytest.raises(cfg.ConfigFilesNotFoundError, match="there"):
             conf.read_for_service()
-
-    def test_a_blank_directory_is_none(
-        self, home: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write(home / "placement.conf", placement_database__connection="home://")
-        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", " ")
-        assert connection(conf.read_for_service()) == "home://"
-
-    def test_the_first_file_of_the_usual_places_is_read(self, home: Path) -> None:
-        write(home / "placement.conf", placement_database__connection="home://")
-        hidden = home / ".placement/placement.conf"
-        write(hidden, placement_database__connection="hidden://")
-        assert connection(conf.read_for_service()) == "hidden://"
-
-    def test_files_of_a_directory_come_after_the_file(self, home: Path) -> None:
-        write(home / "placement.conf", placement_database__connection="home://")
-        for name in ("2", "1"):
-            path = home / f"placement.conf.d/{name}.conf"
-            write(path, placement_database__connection=f"{name}://")
-        assert connection(conf.read_for_service()) == "2://"
-
-    def test_files_of_a_directory_come_after_the_file_of_the_environment(
-        self, home: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write(home / "there/placement.conf", placement_database__connection="there://")
-        path = home / ".placement/placement.conf.d/1.conf"
-        write(path, placement_database__connection="directory://")
-        monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
-        assert connection(conf.read_for_service()) == "directory://"
 
     def test_the_environment_wins_over_files(
         self, home: Path, monkeypatch: pytest.MonkeyPatch

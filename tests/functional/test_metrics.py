@@ -196,66 +196,6 @@ def test_connections_are_counted_while_they_are_used(
     assert read(counting).get("placement_database_connections") >= 1
 
 
-def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a program that keeps its numbers in the files of a directory."""
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, metrics.DIRECTORY: str(directory)},
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-
-
-SHARED_EARLIER = """
-import errno
-import os
-import prometheus_client
-theirs = prometheus_client.Counter("theirs", "Counted by another library.", ["kind"])
-theirs.labels("one").inc()
-from placement import measure
-from placement_foundation.observing import metrics, telemetry
-metrics.switch_on(measure.PREFIX, measure.MEASURES)
-if not os.fork():
-    telemetry.record(measure.SEARCHES_CUT)
-    theirs.labels("one").inc()
-    telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
-    os._exit(0)
-os.wait()
-print(metrics.render().decode())
-"""
-
-
-def test_another_library_may_write_to_the_same_files(tmp_path: Path) -> None:
-    written = run(SHARED_EARLIER, tmp_path).stdout
-    assert Reading(written).get("theirs_total") == 2
-    assert Reading(written).get("placement_transaction_retries_total") == 1
-
-
-PROCESSES_COME_AND_GO = """
-import os, shutil
-from placement_foundation.observing import metrics, telemetry
-metrics.switch_on("placement_")
-def come_and_go():
-    pid = os.fork()
-    if not pid:
-        telemetry.record(telemetry.TRANSACTION_RETRIES, cause="lost_race")
-        os._exit(0)
-    os.waitpid(pid, 0)
-    metrics.forget(pid)
-for _ in range(3):
-    come_and_go()
-print(metrics.render().decode())
-shutil.rmtree(metrics.directory())
-come_and_go()
-"""
-
-
-def test_counts_remain_of_processes_that_have_ended(tmp_path: Path) -> None:
-    written = run(PROCESSES_COME_AND_GO, tmp_path).stdout
-    assert Reading(written).get("placement_transaction_retries_total") == 3
-
-
 def test_nothing_of_it_is_there_unless_it_is_wanted(
     application: "WSGIApplication",
 ) -> None:
@@ -467,26 +407,6 @@ def test_an_address_that_is_taken_is_reported_in_one_line(
             assert api.main(["--port", "0"]) == 1
             (line,) = capsys.readouterr().err.splitlines()
             assert told in line
-
-
-@pytest.mark.embedded
-def test_an_address_that_is_taken_is_reported_before_the_database_is_used(
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "placement.db"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        config = make_config(
-            {
-                ("metrics", "enabled"): True,
-                ("metrics", "address"): address,
-                ("placement_database", "connection"): f"sqlite:///{file}",
-                ("placement_database", "sync_on_startup"): True,
-            }
-        )
-        with pytest.raises(OSError, match="cannot listen on"):
-            app.start(config)
-    assert not file.exists()
 
 
 def test_the_providers_in_memory_report_their_size_and_reads(

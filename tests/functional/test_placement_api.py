@@ -2,14 +2,11 @@
 
 import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from oslo_config import cfg, types
 
-from placement import conf
 from placement.cmd import api
 from placement_foundation.serving import program
 from tests import programs
@@ -44,21 +41,6 @@ def write(path: Path, *lines: str) -> Path:
 
 def test_a_missing_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nowhere.conf" in refuse(capsys, "--config-file", str(home / "nowhere.conf"))
-
-
-def test_a_missing_file_in_the_directory_of_the_environment(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
-    assert "there/placement.conf" in refuse(capsys)
-
-
-def test_the_directory_of_the_environment_is_read(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(home / "there/placement.conf", "[api]", "auth_strategy = everybody")
-    monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
-    assert "everybody" in refuse(capsys)
 
 
 def test_a_policy_that_cannot_be_parsed(
@@ -149,26 +131,6 @@ def test_an_invalid_number_of_processes(
     with pytest.raises(SystemExit):
         api.main(["--workers", count])
     assert f"{count} is not a number from 1 on" in capsys.readouterr().err
-
-
-def every_option() -> Iterator[tuple[str, cfg.Opt]]:
-    for group, options in conf.OPTIONS:
-        yield from ((group, one) for one in options)
-
-
-@pytest.mark.parametrize(
-    ("group", "option"),
-    [pair for pair in every_option() if isinstance(pair[1].type, types.Number)],
-    ids=lambda value: getattr(value, "name", value),
-)
-def test_an_invalid_number(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    group: str,
-    option: cfg.Opt,
-) -> None:
-    monkeypatch.setenv(f"OS_{group.upper()}__{option.name.upper()}", "many")
-    assert option.name in refuse(capsys)
 
 
 @pytest.mark.parametrize(
