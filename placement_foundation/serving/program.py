@@ -34,15 +34,6 @@ class Unusable(Exception):
     """What the operator asked for cannot be done. The message is for the operator."""
 
 
-def _nothing(what: object) -> None:
-    """Do nothing."""
-
-
-def _nowhere(config: cfg.ConfigOpts, url: str) -> list[str]:
-    """List no addresses besides that of the service itself."""
-    return []
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """The parts of programs that serve in which they differ.
@@ -69,10 +60,10 @@ class Program:
     start: Callable[[cfg.ConfigOpts], "WSGIApplication"]
     sync_command: str
     example: Callable[[str], str]
-    check: Callable[[cfg.ConfigOpts], object] = _nothing
-    fill: Callable[[Database], object] = _nothing
-    begin: Callable[[cfg.ConfigOpts], object] = _nothing
-    list_places: Callable[[cfg.ConfigOpts, str], list[str]] = _nowhere
+    check: Callable[[cfg.ConfigOpts], object] = lambda config: None
+    fill: Callable[[Database], object] = lambda database: None
+    begin: Callable[[cfg.ConfigOpts], object] = lambda config: None
+    list_places: Callable[[cfg.ConfigOpts, str], list[str]] = lambda config, url: []
 
 
 def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
@@ -130,12 +121,8 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
         prepare_database(program, config)
         program.check(config)
         listener = _listen(asked.host, asked.port)
-    except Unusable as exc:
-        return refuse(program, exc)
-    try:
         _open_log(program, config)
     except Unusable as exc:
-        listener.close()
         return refuse(program, exc)
     _announce(program, config, listener, asked.workers)
     _serve(program, config, listener, asked.workers)
