@@ -196,25 +196,8 @@ METRICS_OPTIONS = [
     ),
 ]
 
-# Options of older releases, which configuration files may still carry.
-RETIRED_POLICY_OPTIONS = [
-    cfg.BoolOpt(
-        "enforce_scope",
-        default=True,
-        help="Accepted for compatibility: scopes are always enforced.",
-    ),
-]
-
-
-def policy_options() -> list[cfg.Opt]:
-    """Return the options of oslo.policy with those that its release 6 removed."""
-    options = [option for _, group in policy_opts.list_opts() for option in group]
-    names = {option.name for option in options}
-    return [
-        *options,
-        *(option for option in RETIRED_POLICY_OPTIONS if option.name not in names),
-    ]
-
+# The library's, as a list for each of its groups.
+POLICY_OPTIONS = [option for _, group in policy_opts.list_opts() for option in group]
 
 # The variable of the only option that has several values.
 POLICY_DIRS = "OS_OSLO_POLICY__POLICY_DIRS"
@@ -223,7 +206,7 @@ POLICY_DIRS = "OS_OSLO_POLICY__POLICY_DIRS"
 LIBRARY_OPTIONS: list[tuple[str, Sequence[cfg.Opt]]] = [
     ("oslo_middleware", http_proxy_to_wsgi.OPTS),
     ("cors", cors.CORS_OPTS),
-    ("oslo_policy", policy_options()),
+    ("oslo_policy", POLICY_OPTIONS),
 ]
 
 
@@ -237,7 +220,9 @@ def register(
     log.register_options(config)
     for group, members in options:
         config.register_opts(members, group=None if group == "DEFAULT" else group)
-    config.set_override("enforce_scope", True, "oslo_policy")
+    # Releases before 6 of the library have it; later ones always do.
+    if "enforce_scope" in config.oslo_policy:
+        config.set_override("enforce_scope", True, "oslo_policy")
     directories = os.environ.get(POLICY_DIRS)
     if directories is not None:
         # The library would take each character for a directory.

@@ -221,7 +221,7 @@ def for_tools(project: str, rules: Sequence[policy.RuleDefault]) -> policy.Enfor
     files = [f"--config-file={file}" for file in given.config_file]
     directories = [f"--config-dir={directory}" for directory in given.config_dir]
     config = cfg.ConfigOpts()
-    option.register(config, [("oslo_policy", option.policy_options())])
+    option.register(config, [("oslo_policy", option.POLICY_OPTIONS)])
     config(
         [*files, *directories],
         project=project,

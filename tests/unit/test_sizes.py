@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
     "placement": 19_121,
-    "placement_foundation": 4_079,
+    "placement_foundation": 4_060,
     "placement_clients": 5_010,
     "placement_nodes": 2_361,
     "placement_reservations": 5_706,
