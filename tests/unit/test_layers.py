@@ -154,7 +154,7 @@ INNER = {
 # libraries only some modules of a room use, is said by module.
 LIBRARIES = {
     "orjson": {"http"},
-    "webob": {"http"},
+    "webob": {"http", "console"},
     "routes": {"http"},
     "jsonschema": {"schemas", "http", "apply", "audit"},
     "sqlalchemy": {"objects", "store", "db", "forest", "demonstration", "cmd"}
