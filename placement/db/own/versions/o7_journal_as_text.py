@@ -4,6 +4,7 @@ So far an entry was compressed, with a dictionary of what most entries contain, 
 found by hashes of what it mentions.
 """
 
+import datetime
 import json
 import uuid
 import zlib
@@ -27,8 +28,6 @@ BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 MICROSECONDS = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT, "mysql", "mariadb")
 UUID = sa.CHAR(36).with_variant(sa.Uuid(as_uuid=False), "postgresql")
-# The columns for members that are a UUID after a prefix, or are found by one.
-PREFIXES = {"id": "", "subject": "", "root": "", "request_id": "req-"}
 FOUND_BY = ("subject", "root", "request_id")
 NAMESPACE = uuid.UUID("3c1f7f56-7d0c-4f0e-9d55-0a0a6c8f2d11")
 USUAL = (
@@ -108,19 +107,12 @@ def _carry_over(
     last = -1
     # PostgreSQL would pass all rows that this transaction has removed.
     while rows := connection.execute(oldest.where(packed.c.position > last)).all():
-        documents = {row.position: _unpack(row.entry) for row in rows}
-        connection.execute(
-            sa.insert(entries),
-            [
-                {"position": row.position, "time": row.time}
-                | _columns_of(documents[row.position])
-                for row in rows
-            ],
-        )
+        moved = [_convert(*row) for row in rows]
+        connection.execute(sa.insert(entries), [entry for entry, _ in moved])
         mentioned = [
-            {"mentioned": mention, "position": position}
-            for position, document in documents.items()
-            for mention in sorted(_mentions_of(document))
+            {"mentioned": key, "position": entry["position"]}
+            for entry, keys in moved
+            for key in sorted(keys)
         ]
         if mentioned:
             connection.execute(sa.insert(mentions), mentioned)
@@ -131,11 +123,6 @@ def _carry_over(
             connection.exec_driver_sql("COMMIT")
 
 
-def _unpack(entry: bytes) -> Any:
-    unpacker = zlib.decompressobj(-zlib.MAX_WBITS, zdict=USUAL)
-    return json.loads(unpacker.decompress(entry))
-
-
 def _key_of(text: str) -> str:
     try:
         return str(uuid.UUID(text.removeprefix("req-")))
@@ -143,28 +130,21 @@ def _key_of(text: str) -> str:
         return str(uuid.uuid5(NAMESPACE, text))
 
 
-def _columns_of(document: Any) -> dict[str, Any]:
-    """Return the columns of an entry; its JSON lacks what these have, and nulls."""
-    texts = {name: document.get(name) for name in PREFIXES}
-    keys = {name: text and _key_of(text) for name, text in texts.items()}
-    rest = {
-        name: value
-        for name, value in document.items()
-        if name != "time"
-        and value is not None
-        and not (keys.get(name) and value == PREFIXES[name] + keys[name])
-    }
-    return {**keys, "document": json.dumps(rest, separators=(",", ":"))}
+def _convert(
+    position: int, time: datetime.datetime, entry: bytes
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the row of an entry, and the keys of what else it mentions.
 
-
-def _mentions_of(document: Any) -> set[str]:
-    """Return the keys of what an entry mentions beside what its columns have."""
+    Its JSON has what the columns have as well, until it expires.
+    """
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS, zdict=USUAL)
+    text = unpacker.decompress(entry).decode("ascii")
+    document = json.loads(text)
+    texts = {name: document.get(name) for name in FOUND_BY}
+    row = {"position": position, "time": time, "id": document["id"], "document": text}
+    row |= {name: text and _key_of(text) for name, text in texts.items()}
     mentions = {*document.get("roots", ()), *document.get("names", ())}
     mentions.add(document.get("global_request_id"))
     if document["type"] == "journal.gap":
         mentions.add("journal.gap")
-    found = {document.get(name) for name in FOUND_BY}
-    keys, in_columns = (
-        {_key_of(text) for text in texts if text} for texts in (mentions, found)
-    )
-    return keys - in_columns
+    return row, {_key_of(text) for text in mentions - {None, *texts.values()}}
