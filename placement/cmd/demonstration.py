@@ -1,8 +1,8 @@
 """``placement-manage demo``: a cloud to look at, for users who have no data yet."""
 
 import argparse
+import functools
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from oslo_config import cfg
@@ -10,9 +10,7 @@ from oslo_config import cfg
 from placement import errors
 from placement.demonstration import planting
 from placement.objects.ledger import Ledger
-from placement.objects.transaction import Transaction
 from placement_foundation.observing import progress
-from placement_foundation.observing.progress import Progress
 
 PROGRAM = "placement-manage"
 CATEGORY = "demo"
@@ -60,29 +58,23 @@ def take_embedded(config: cfg.ConfigOpts) -> None:
     config.set_default("connection", url, "placement_database")
 
 
-def _with_progress(ledger: Ledger, work: Callable[[Transaction, Progress], int]) -> int:
-    with progress.shown() as report:
-        return ledger.write(lambda tx: work(tx, report))
-
-
 def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     """Fill an empty database with a cloud to look at, or remove that cloud."""
     from placement.cmd import api
     from placement_foundation.serving import program
 
-    arguments = config.category
+    arguments, work = config.category, planting.remove
+    if not arguments.remove:
+        work = functools.partial(planting.plant, hosts=arguments.hosts)
     try:
         program.prepare_database(api.PROGRAM, config)
-        if arguments.remove:
-            number = _with_progress(ledger, planting.remove)
-            print(f"{number} providers of the demonstration cloud are gone")
-        else:
-            number = _with_progress(
-                ledger,
-                lambda tx, report: planting.plant(tx, arguments.hosts, report),
-            )
-            print(f"{arguments.hosts} hosts, {number} providers in all")
+        with progress.shown() as report:
+            number = ledger.write(lambda tx: work(tx, report=report))
     except (errors.Conflict, program.Unusable) as exc:
         print(exc, file=sys.stderr)
         return 1
+    if arguments.remove:
+        print(f"{number} providers of the demonstration cloud are gone")
+    else:
+        print(f"{arguments.hosts} hosts, {number} providers in all")
     return 0

@@ -7,7 +7,6 @@ from placement.declaration.outcome import Terms
 from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
 from placement.forest.cache import CachedForest
-from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
 from placement.model.declaration import Declarations, DeclaredTree
 from placement.model.tree import Tree
@@ -35,10 +34,7 @@ def load(
     uuids.update(further)
     if terms.prune and terms.complete:
         uuids.update(declared.load_all(connection, terms.owner))
-    forest = _kept(connection, cache)
-    root_ids, taken = _find(connection, names, uuids)
-    words = forest.vocabulary if forest else loading.load_vocabulary(connection)
-    loaded = _load_trees(connection, words, root_ids, forest)
+    words, loaded, taken = _load(connection, names, uuids, cache)
     members = {member.uuid for tree in loaded for member in tree.members}
     return world_of(
         loaded,
@@ -62,28 +58,24 @@ def load_declared(
 ) -> StoredTrees:
     """Return everything that was declared, by one owner or by all, and its trees."""
     everything: Declarations = declared.load_all(connection, owner)
-    forest = _kept(connection, cache)
-    root_ids, _ = _find(connection, set(), set(everything))
-    words = forest.vocabulary if forest else loading.load_vocabulary(connection)
-    loaded = _load_trees(connection, words, root_ids, forest)
+    _, loaded, _ = _load(connection, set(), set(everything), cache)
     return world_of(loaded, everything, (), ())
 
 
-def _kept(connection: Connection, cache: CachedForest | None) -> Forest | None:
-    kept = cache.load(connection) if cache else None
-    return kept.forest if kept else None
-
-
-def _load_trees(
+def _load(
     connection: Connection,
-    words: Vocabulary,
-    root_ids: set[int],
-    forest: Forest | None,
-) -> list[Tree]:
-    if forest is None:
-        return list(reading.load(connection, words, root_ids).values())
-    trees = [forest.tree(root_id) for root_id in sorted(root_ids)]
-    return [tree for tree in trees if tree]
+    names: set[str],
+    uuids: set[str],
+    cache: CachedForest | None,
+) -> tuple[Vocabulary, list[Tree], set[str]]:
+    """Return the trees with these names and UUIDs, as ``_find`` finds them."""
+    kept = cache.load(connection) if cache else None
+    root_ids, taken = _find(connection, names, uuids)
+    if kept:
+        trees = [kept.forest.tree(root_id) for root_id in sorted(root_ids)]
+        return kept.forest.vocabulary, [tree for tree in trees if tree], taken
+    words = loading.load_vocabulary(connection)
+    return words, list(reading.load(connection, words, root_ids).values()), taken
 
 
 def _find(

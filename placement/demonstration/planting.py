@@ -14,7 +14,6 @@ from placement.demonstration import cloud
 from placement.objects import (
     clock,
     creation,
-    declared,
     lease,
     resource_class,
     resource_provider,
@@ -176,17 +175,8 @@ def remove(tx: Transaction, report: Progress = progress.SILENT) -> int:
     report.begin("removing allocations", len(ids))
     _remove_allocations(tx, ids, report)
     report.begin("removing resource providers")
-    provider = models.ResourceProvider
-    for table in creation.BELONGINGS:
-        _delete(tx.connection, table.resource_provider_id, ids)
-    for chunk in storage.chunks(ids):
-        # Some databases check foreign keys row by row when they delete several.
-        loose = {"parent_provider_id": None, "root_provider_id": None}
-        tx.connection.execute(
-            sa.update(provider).where(provider.id.in_(chunk)).values(**loose)
-        )
-    _delete(tx.connection, provider.id, ids)
-    declared.forget(tx, (each.uuid for each in locked))
+    # Children were stored after their parents.
+    creation.delete_many(tx, locked[::-1])
     _remove_names(tx.connection)
     tx.record_all()
     return len(ids)
@@ -238,12 +228,7 @@ def _remove_allocations(
         gone = tx.connection.scalars(idle.order_by(consumer.id)).all()
         # SQLite gives ids again: a lease that stayed would end another's claims.
         lease.remove(tx, gone)
-        _delete(tx.connection, consumer.id, gone)
-
-
-def _delete(connection: sa.Connection, column: Any, values: Iterable[Any]) -> None:
-    for chunk in storage.chunks(values):
-        connection.execute(sa.delete(column.class_).where(column.in_(chunk)))
+        tx.connection.execute(sa.delete(consumer).where(consumer.id.in_(gone)))
 
 
 def _remove_names(connection: sa.Connection) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 # An entry as JSON.
 Document: TypeAlias = Mapping[str, Any]
@@ -40,7 +40,8 @@ class EntryPage:
     begins: datetime.datetime
 
 
-Since: TypeAlias = Cursor | Literal["now", "oldest"]
+# A cursor, NOW or OLDEST.
+Since: TypeAlias = Cursor | str
 
 
 def token_of(uuid: str) -> str:

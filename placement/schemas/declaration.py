@@ -32,8 +32,6 @@ from placement_foundation.http.schema import (
 from placement_foundation.http.version import Version
 
 COMPLAINT = "JSON does not validate: "
-# The parts of a provider that can be the same for many.
-KINDS = ("inventories", "traits", "aggregates")
 # Databases may neglect case, so an owner has none.
 OWNER = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]*$", "maxLength": 64}
 DEFAULT_OWNER = "fleet"
@@ -52,24 +50,16 @@ def _keyed(names: Json, values: Json) -> dict[str, Json]:
     return {"type": "object", "propertyNames": names, "additionalProperties": values}
 
 
-PART: dict[str, Json] = some_of(
-    "name",
-    name={"type": "string", "minLength": 1, "maxLength": 200},
-    uuid=UUID,
-    inventories=_keyed(CLASS_NAME, INVENTORY),
-    traits=listed(TRAIT),
-    aggregates=listed(AGGREGATE),
-    children=listed({"type": "object"}),
-)
-PART_SCHEMA = Schema(PART)
-# The same for a provider whose inventories, traits and aggregates are known to fit.
-PLAIN_SCHEMA = Schema(
-    {
-        **PART,
-        "properties": {
-            name: rule for name, rule in PART["properties"].items() if name not in KINDS
-        },
-    }
+PART = Schema(
+    some_of(
+        "name",
+        name={"type": "string", "minLength": 1, "maxLength": 200},
+        uuid=UUID,
+        inventories=_keyed(CLASS_NAME, INVENTORY),
+        traits=listed(TRAIT),
+        aggregates=listed(AGGREGATE),
+        children=listed({"type": "object"}),
+    )
 )
 # The trees are checked one provider at a time: with JSON Schema alone that takes
 # seconds for a large cloud.
@@ -91,10 +81,6 @@ BODY = Schema(
 
 # A provider of a tree as it was sent, where it is, and the position of its parent.
 _Sent: TypeAlias = tuple[Json, str, int | None]
-# The inventories, traits and aggregates of a provider.
-_Belongings: TypeAlias = tuple[
-    Mapping[str, Inventory | None], frozenset[str], frozenset[str]
-]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,8 +132,6 @@ class _Reader:
     def __init__(self, aggregates: Mapping[str, str]) -> None:
         self._aggregates = aggregates
         self._places: dict[str, str] = {}
-        # Many providers have the same: it is checked once, and the values are shared.
-        self._known: dict[str, _Belongings] = {}
 
     def read_tree(self, tree: Json, place: str) -> tuple[DeclaredProvider, ...]:
         """Return a tree, parents before their children."""
@@ -166,20 +150,15 @@ class _Reader:
     def _read_part(
         self, sent: Json, where: str, parent: int | None
     ) -> DeclaredProvider:
-        # A missing member is not the same as null, which is wrong.
-        having = repr([sent.get(kind, ...) for kind in KINDS])
-        plain = {name: each for name, each in sent.items() if name not in KINDS}
-        if having not in self._known or not PLAIN_SCHEMA.suits(plain):
-            PART_SCHEMA.check(sent, f"{COMPLAINT}{where}: ")
-            self._known[having] = self._parse_belongings(sent, where)
+        PART.check(sent, f"{COMPLAINT}{where}: ")
         given = str(uuid.UUID(sent["uuid"])) if "uuid" in sent else None
         self._note(f"name {sent['name']}", where)
         if given:
             self._note(f"UUID {given}", where)
-        return DeclaredProvider(sent["name"], given, parent, *self._known[having])
-
-    def _parse_belongings(self, sent: Json, where: str) -> _Belongings:
-        return (
+        return DeclaredProvider(
+            sent["name"],
+            given,
+            parent,
             {
                 name: _parse_inventory(name, record, where)
                 for name, record in sent.get("inventories", {}).items()

@@ -123,19 +123,11 @@ def parse_feed(pairs: Pairs) -> FeedQuery:
     """
     since = query_string.last(pairs, "since") or ""
     return FeedQuery(
-        _parse_since(since),
+        since if since in (NOW, OLDEST) else parse_cursor(since),
         _parse_filters(pairs),
         _parse_number(pairs, "limit", LIMIT, 1, MOST),
         _parse_number(pairs, "wait", 0, 0, LONGEST_WAIT),
     )
-
-
-def _parse_since(text: str) -> Since:
-    if text == NOW:
-        return "now"
-    if text == OLDEST:
-        return "oldest"
-    return parse_cursor(text)
 
 
 @query_string.parser(HISTORY)

@@ -106,8 +106,7 @@ def test_history_is_filtered_by_time_and_by_people(
 def test_a_consumer_is_found_however_its_uuid_is_spelled(
     client: Client, provider: str
 ) -> None:
-    usual = new_uuid()
-    consumers = [usual, usual.upper(), 36 * "-"]
+    consumers = [new_uuid(), new_uuid().upper(), 36 * "-"]
     for consumer in consumers:
         about = {"project_id": "blue", "user_id": "ann", "consumer_type": "INSTANCE"}
         allocations = {provider: {"resources": {"VCPU": 1}}}
