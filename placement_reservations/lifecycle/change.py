@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from oslo_log import log
 
 from placement_foundation import errors
 from placement_reservations import clock, requirement, state
@@ -31,8 +30,6 @@ from placement_reservations.store.claim import Claim
 from placement_reservations.store.debt import Debt
 from placement_reservations.store.lease import Lease, Reservation, Wish
 from placement_reservations.world import World
-
-LOG = log.getLogger(__name__)
 
 OPERATION = "update"
 
@@ -100,19 +97,13 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
         world,
         lambda connection, sight: _prepare(connection, world, lease_id, wanted, sight),
     )
-    try:
-        execution.run(world, claim, steps)
-    except execution.FAILURES as exc:
-        LOG.warning("lease %s is not changed: %s", lease_id, exc)
-        undo(world, claim)
-        raise execution.unavailable(exc) from exc
 
     def complete(connection: sa.Connection) -> None:
         # The watch locks them, too: it sees the lease before the change, or after it.
         hosts.lock_hosts(connection)
         _complete(connection, target)
 
-    execution.write(world, claim, complete)
+    execution.carry_out(world, claim, steps, complete, undo)
 
 
 def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:

@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from oslo_log import log
 
 from placement_foundation import errors
 from placement_reservations import state
@@ -27,8 +26,6 @@ from placement_reservations.store.claim import Claim
 from placement_reservations.store.debt import Debt
 from placement_reservations.store.lease import Lease, Reservation, Wish
 from placement_reservations.world import World
-
-LOG = log.getLogger(__name__)
 
 OPERATION = "create"
 # How far a refusal looks for a time at which the lease would fit.
@@ -77,15 +74,11 @@ def create(world: World, lease: Lease, before_end: datetime.datetime | None) -> 
         )
         raise errors.Conflict(f"{exc} {advice}") from exc
     steps = [step for each in lease.reservations for step in plan.creation(each)]
-    try:
-        execution.run(world, claim, steps)
-    except execution.FAILURES as exc:
-        LOG.warning("lease %s is not created: %s", lease.id, exc)
-        undo(world, claim)
-        raise execution.unavailable(exc) from exc
-    execution.write(
-        world, claim, lambda connection: _complete(connection, lease, before_end)
-    )
+
+    def complete(connection: sa.Connection) -> None:
+        _complete(connection, lease, before_end)
+
+    execution.carry_out(world, claim, steps, complete, undo)
 
 
 def _promise(

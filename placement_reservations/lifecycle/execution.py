@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_log import log
 
 from placement_clients.errors import Conflict, PlacementError
 from placement_clients.errors import may_pass as may_pass_after
@@ -20,6 +21,8 @@ from placement_reservations.store import lease as leases
 from placement_reservations.store.claim import Claim
 from placement_reservations.store.lease import Event
 from placement_reservations.world import World
+
+LOG = log.getLogger(__name__)
 
 # The exceptions by which Placement or the compute service reports that a step failed.
 FAILURES = (
@@ -100,6 +103,27 @@ def run(world: World, claim: Claim, steps: Iterable[plan.Step]) -> None:
             raise
 
 
+def carry_out(
+    world: World,
+    claim: Claim,
+    steps: Iterable[plan.Step],
+    complete: Callable[[sa.Connection], None],
+    undo: Callable[[World, Claim], None],
+) -> None:
+    """Execute a plan, and record that it is done; undo the operation if a step fails.
+
+    :raises Lost: another process has taken over the operation
+    :raises Unavailable: Placement or the compute service failed
+    """
+    try:
+        run(world, claim, steps)
+    except FAILURES as exc:
+        LOG.warning("%s: %s failed: %s", claim.subject, claim.operation, exc)
+        undo(world, claim)
+        raise unavailable(exc) from exc
+    write(world, claim, complete)
+
+
 def renew(world: World, claim: Claim) -> None:
     """Renew the claim of an operation.
 
@@ -107,15 +131,6 @@ def renew(world: World, claim: Claim) -> None:
     """
     expires_at = world.clock.now() + world.rules.claim
     world.database.write(lambda connection: claims.renew(connection, claim, expires_at))
-
-
-def let_go(world: World, claim: Claim) -> None:
-    """Let any process continue an operation from now on.
-
-    :raises Lost: another process has taken it over already
-    """
-    now = world.clock.now()
-    world.database.write(lambda connection: claims.wait(connection, claim, now))
 
 
 def may_pass(exc: Exception) -> bool:

@@ -114,20 +114,17 @@ def remove(world: World, identifier: str) -> None:
         lambda connection: _begin_removal(connection, world, identifier)
     )
     steps = plan.subtraction(host.name)
-    try:
-        execution.run(world, claim, steps)
-    except plan.StillInUse as exc:
-        undo_removal(world, claim)
-        raise errors.Conflict(f"Can't delete host {identifier}. {exc}") from exc
-    except execution.FAILURES as exc:
-        undo_removal(world, claim)
-        raise execution.unavailable(exc) from exc
 
     def complete(connection: sa.Connection) -> None:
         hosts.delete(connection, host.id)
         debts.delete(connection, claim.subject)
 
-    execution.write(world, claim, complete)
+    try:
+        execution.carry_out(world, claim, steps, complete, undo_removal)
+    except errors.Unavailable as exc:
+        if not isinstance(exc.__cause__, plan.StillInUse):
+            raise
+        raise errors.Conflict(f"Can't delete host {identifier}. {exc}") from exc
 
 
 def _get_free(connection: sa.Connection, identifier: str) -> Host:

@@ -45,7 +45,8 @@ def proceed(world: World, claim: Claim) -> None:
     except execution.FAILURES as exc:
         if _is_patient(world, claim):
             LOG.info("%s will be removed later: %s", claim.subject, exc)
-            execution.let_go(world, claim)
+            now = world.clock.now()
+            world.database.write(lambda connection: claims.wait(connection, claim, now))
             outcome = "put_off"
         else:
             _fail(world, claim, exc)

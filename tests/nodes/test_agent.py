@@ -13,7 +13,6 @@ import sqlalchemy as sa
 
 from placement.db import models as placement_models
 from placement_clients import access
-from placement_clients.client import Client
 from placement_clients.record import AGGREGATES, INVENTORIES, TRAITS, Inventory
 from placement_foundation.database.storage import Database
 from placement_nodes.sync import memory
@@ -110,9 +109,7 @@ def test_drift_is_repaired(world: World) -> None:
 
 def test_what_is_deleted_while_the_agent_runs_is_made_again(world: World) -> None:
     uuid = world.enrol("n1", "CUSTOM_A")
-    way = access.from_environment({}, url=world.service.url, token="admin")
-    with memory.opened(world.state) as remembered:
-        agent = Agent(world.bare_metal(), Client(way), remembered, say=str)
+    with world.agent() as agent:
         for _ in range(2):
             assert agent.synchronise_all().synchronised == {uuid}
             assert (world.traits(uuid), world.inventories(uuid)) == (
@@ -367,10 +364,8 @@ def test_nodes_that_get_no_answer_do_not_hold_up_the_others_for_ever(
 
     with (
         serving(Trouble(application, strike)) as served,
-        memory.opened(world.state) as remembered,
+        world.agent(url=served.url) as agent,
     ):
-        way = access.from_environment({}, url=served.url, token="admin")
-        agent = Agent(world.bare_metal(), Client(way), remembered, say=str)
         for _ in range(2):
             assert agent.synchronise_all().unanswered == set(uuids)
         tally = agent.synchronise_all()
@@ -381,15 +376,7 @@ def test_nodes_left_when_the_agent_is_stopped_have_failed(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     uuids = {world.enrol(f"n{number}") for number in range(3)}
-    said: list[str] = []
-    with memory.opened(world.state) as remembered:
-        agent = Agent(
-            world.bare_metal(),
-            world.placement,
-            remembered,
-            say=said.append,
-            stopped=lambda: bool(said),
-        )
+    with world.agent(stopped=lambda: bool(world.said)) as agent:
         tally = agent.synchronise_all()
     assert len(tally.synchronised) == 1
     assert tally.failed == uuids - tally.synchronised
@@ -410,9 +397,8 @@ def test_a_node_that_may_be_gone_and_cannot_be_read_is_left(
         def find_node(self, ident: str) -> None:
             raise Unreadable("the node service answered 503")
 
-    nodes = Unread(access.from_environment({}, url=world.nodes_service.url))
-    with memory.opened(world.state) as remembered:
-        tally = Agent(nodes, world.placement, remembered, say=str).synchronise_all()
+    with world.agent(Unread) as agent:
+        tally = agent.synchronise_all()
     assert tally.failed == {uuid}
     assert world.placement.get_provider(uuid).uuid == uuid
     assert "answered 503" in caplog.text
@@ -434,15 +420,13 @@ def test_a_node_with_its_uuid_in_another_spelling_is_copied(
             nodes = self.list_nodes()
             return next((each for each in nodes if each["uuid"] == ident), None)
 
-    odd = Odd(access.from_environment({}, url=world.nodes_service.url))
-    with memory.opened(world.state) as remembered:
-        agent = Agent(odd, world.placement, remembered, say=str)
+    with world.agent(Odd) as agent:
         assert agent.synchronise_all().synchronised == {uuid}
         tally = agent.synchronise_all()
         assert (tally.synchronised, tally.changed) == ({uuid}, set())
         assert agent.synchronise_one(uuid).synchronised == {uuid}
         assert world.inventories(uuid) == gold()
-        assert remembered.providers == {uuid}
+        assert Memory(world.state).providers == {uuid}
         world.nodes.call("DELETE", "/v1/nodes/n1")
         assert agent.synchronise_one(spell(uuid)).removed == {uuid}
 
@@ -534,11 +518,8 @@ def crash_before(world: World, write: int) -> None:
         if len(said) == write:
             raise Crash
 
-    way = access.from_environment({}, url=world.service.url, token="admin")
-    with memory.opened(world.state) as remembered:
-        agent = Agent(world.bare_metal(), Client(way), remembered, say=say)
-        with pytest.raises(Crash):
-            agent.synchronise_all()
+    with world.agent(say=say) as agent, pytest.raises(Crash):
+        agent.synchronise_all()
 
 
 @pytest.mark.parametrize("write", [1, 3, 6])
@@ -586,20 +567,14 @@ def serving_nothing(
 def test_a_provider_whose_node_has_come_back_is_not_removed(world: World) -> None:
     uuid = world.enrol("n1")
     world.run()
-    with memory.opened(world.state) as remembered:
-        remembered.add([uuid])
-    listed = world.bare_metal()
 
     class Forgetful(BareMetal):
         def list_nodes(self) -> list[dict[str, Any]]:
             return []
 
-    way = access.from_environment({}, url=world.service.url, token="admin")
-    forgetful = Forgetful(access.from_environment({}, url=world.nodes_service.url))
-    with memory.opened(world.state) as remembered:
-        tally = Agent(forgetful, Client(way), remembered, say=str).synchronise_all()
+    with world.agent(Forgetful) as agent:
+        tally = agent.synchronise_all()
     assert tally.removed == set()
-    assert listed.find_node(uuid) is not None
     assert world.placement.get_provider(uuid).uuid == uuid
 
 
@@ -609,14 +584,9 @@ def test_a_node_is_not_gone_because_another_service_does_not_have_it(
     uuid = world.enrol("n1")
     world.run()
     # Placement is not where the nodes are.
-    elsewhere = BareMetal(
-        access.from_environment({}, url=world.service.url, token="admin")
-    )
-    way = access.from_environment({}, url=world.service.url, token="admin")
-    with memory.opened(world.state) as remembered:
-        agent = Agent(elsewhere, Client(way), remembered, say=str)
-        with pytest.raises(Unreadable, match="404"):
-            agent.synchronise_one(uuid)
+    elsewhere = dataclasses.replace(world, nodes_service=world.service)
+    with elsewhere.agent() as agent, pytest.raises(Unreadable, match="404"):
+        agent.synchronise_one(uuid)
     assert world.placement.get_provider(uuid).uuid == uuid
 
 
@@ -630,10 +600,8 @@ def test_nodes_that_cannot_be_parsed_fail_alone(world: World) -> None:
             strange = {**good[0], "uuid": str(UUID(int=1)), "traits": "CUSTOM_A"}
             return [{}, {"uuid": "odd", "resource_class": 1}, strange, *good]
 
-    way = access.from_environment({}, url=world.service.url, token="admin")
-    odd = Odd(access.from_environment({}, url=world.nodes_service.url))
-    with memory.opened(world.state) as remembered:
-        tally = Agent(odd, Client(way), remembered, say=str).synchronise_all()
+    with world.agent(Odd) as agent:
+        tally = agent.synchronise_all()
     assert tally.synchronised == {uuid}
     assert tally.failed == {"None", "odd", str(UUID(int=1))}
 
@@ -803,6 +771,6 @@ def test_a_few_providers_are_removed_at_once(world: World) -> None:
     world.run()
     for name in ("n0", "n1", "n2"):
         world.nodes.call("DELETE", f"/v1/nodes/{name}")
-    with memory.opened(world.state) as remembered:
-        tally = Agent(world.bare_metal(), world.placement, remembered).synchronise_all()
+    with world.agent() as agent:
+        tally = agent.synchronise_all()
     assert (tally.removed, tally.held) == (set(uuids[:3]), set())

@@ -1,6 +1,8 @@
 """A node service and Placement behind sockets, and the agent between them."""
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,26 @@ class World:
     def bare_metal(self) -> BareMetal:
         return BareMetal(access.from_environment({}, url=self.nodes_service.url))
 
+    @contextmanager
+    def agent(
+        self, nodes: type[BareMetal] = BareMetal, url: str | None = None, **how: Any
+    ) -> Iterator[Agent]:
+        """Give an agent, as one of several processes that follow each other.
+
+        :param nodes: the class of its client of the node service
+        :param url: another way to Placement
+        """
+
+        def reach(place: str) -> access.Access:
+            return access.from_environment({}, url=place, token="admin")
+
+        reader = nodes(reach(self.nodes_service.url))
+        way = reach(url or self.service.url)
+        placement = Client(way, pause=lambda seconds: None)
+        with memory.opened(self.state) as remembered:
+            options = {"say": self.said.append, **how}
+            yield Agent(reader, placement, remembered, **options)
+
     def run(
         self,
         node: str | None = None,
@@ -38,24 +60,14 @@ class World:
         url: str | None = None,
         parallel: int = 1,
     ) -> Tally:
-        """Make a pass, as one of several processes that follow each other.
+        """Make a pass.
 
         An operator expects that nodes are missing, and the list says so twice.
         """
-        way = access.from_environment({}, url=url or self.service.url, token="admin")
-        placement = Client(way, pause=lambda seconds: None)
         self.service.calls.clear()
         self.said.clear()
-        with memory.opened(self.state) as remembered:
-            agent = Agent(
-                self.bare_metal(),
-                placement,
-                remembered,
-                say=self.said.append,
-                parallel=parallel,
-                dry=dry,
-                caution=Caution(few=100, expected=True),
-            )
+        caution = Caution(few=100, expected=True)
+        with self.agent(url=url, parallel=parallel, dry=dry, caution=caution) as agent:
             if node:
                 return agent.synchronise_one(node)
             tally = agent.synchronise_all()
