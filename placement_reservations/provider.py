@@ -70,23 +70,20 @@ def get_size(
     :raises errors.NotFound: the host is gone
     """
     inventories = placement.get_part(root.uuid, INVENTORIES).value
-    units = tuple(_unit(inventories.get(name)) for name in SIZES)
-    size = Size(*(_allocatable(inventories.get(name), use_ratio) for name in SIZES))
+    capacities = [inventories.get(name, Inventory(0)) for name in SIZES]
+    units = tuple(_unit(each) for each in capacities)
+    size = Size(*(_allocatable(each, use_ratio) for each in capacities))
     return size, Limits(units, _ordinary_use(placement, root))
 
 
-def _allocatable(inventory: Inventory | None, use_ratio: bool) -> int:
-    if inventory is None:
-        return 0
+def _allocatable(inventory: Inventory, use_ratio: bool) -> int:
     ratio = inventory.allocation_ratio
     counted = ratio if use_ratio else min(1.0, ratio)
     amount = (inventory.total - inventory.reserved) * counted
     return int(max(0, min(amount, LARGEST)))
 
 
-def _unit(inventory: Inventory | None) -> Unit:
-    if inventory is None:
-        return Unit()
+def _unit(inventory: Inventory) -> Unit:
     largest = min(inventory.max_unit, LARGEST)
     return Unit(inventory.min_unit, largest, inventory.step_size)
 

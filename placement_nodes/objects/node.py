@@ -122,21 +122,11 @@ def probe(connection: sa.Connection) -> None:
 def create(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     """Enrol a node.
 
-    :param values: the values that are not defaults, keyed by column; at least ``uuid``
-        and ``driver``
+    :param values: its values, keyed by column
     :raises Conflict: another node has the UUID, the name or the instance
     """
-    row = {
-        "properties": {},
-        "extra": {},
-        "driver_info": {},
-        "instance_info": {},
-        "interfaces": {},
-        "maintenance": False,
-        "provision_state": ENROLL,
-        **values,
-    }
-    _check_unique(connection, row, besides=None)
+    _check_unique(connection, values, besides=None)
+    row = {"provision_state": ENROLL, **values}
     connection.execute(sa.insert(models.Node), [row])
 
 

@@ -45,15 +45,7 @@ class Wanted:
         """The inventories by class. A node is allocated as a whole."""
         if self.resource_class is None:
             return {}
-        whole = Inventory(
-            total=1,
-            reserved=self.reserved,
-            min_unit=1,
-            max_unit=1,
-            step_size=1,
-            allocation_ratio=1.0,
-        )
-        return {self.resource_class: whole}
+        return {self.resource_class: Inventory(1, self.reserved, max_unit=1)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
