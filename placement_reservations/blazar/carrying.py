@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 from placement_reservations import capacity, state
 from placement_reservations.blazar import judging
-from placement_reservations.blazar.judging import Refusal
 from placement_reservations.blazar.reading import Row, Source
 from placement_reservations.capacity import NO_LIMITS, Holding, Interval
 from placement_reservations.store import allocation as allocations
@@ -28,7 +27,7 @@ LACKS = "Some of its hosts had failed in Blazar."
 class NotCarried(Exception):
     """Something cannot be carried, so nothing is."""
 
-    def __init__(self, refusals: Sequence[Refusal]) -> None:
+    def __init__(self, refusals: Sequence[str]) -> None:
         super().__init__(f"{len(refusals)} things cannot be carried")
         self.refusals = refusals
 
@@ -37,15 +36,15 @@ class NotCarried(Exception):
 class Load:
     """The data that is carried.
 
-    ``hosts`` are new, ``known`` are the ids of hosts that were here already, keyed by
-    their ids in Blazar. ``slots`` counts the slots of a reservation on each host, keyed
-    by its id, then by the id of the host here. ``left_in_nova`` names objects of Blazar
-    in Nova that this service does not need, a line for each reservation. ``displaced``
-    counts the slots of a reservation that do not fit on their hosts, keyed by its id.
+    ``hosts`` are new, and so many others are ``known``: they were here already.
+    ``slots`` counts the slots of a reservation on each host, keyed by its id, then by
+    the id of the host here. ``left_in_nova`` names objects of Blazar in Nova that this
+    service does not need, a line for each reservation. ``displaced`` counts the slots
+    of a reservation that do not fit on their hosts, keyed by its id.
     """
 
     hosts: Sequence[Host]
-    known: Mapping[str, int]
+    known: int
     private: frozenset[str]
     leases: Sequence[Lease]
     slots: Mapping[str, Mapping[int, int]]
@@ -69,7 +68,7 @@ def plan_load(
     :raises NotCarried: something cannot be carried
     """
     present = {lease.id for lease in leases.list_leases(connection)}
-    refusals = judging.list_refusals(source, left_out, present)
+    refusals = list(judging.refuse(source, left_out, present))
     if refusals:
         raise NotCarried(refusals)
     here = {host.name: host.id for host in hosts.list_hosts(connection)}
@@ -84,11 +83,7 @@ def plan_load(
     ]
     return Load(
         hosts=new,
-        known={
-            row["id"]: here[row["hypervisor_hostname"]]
-            for row in source.hosts
-            if row["hypervisor_hostname"] in here and row["id"] in numbers
-        },
+        known=len(numbers) - len(new),
         private=source.private,
         leases=carried,
         slots=slots,

@@ -1,6 +1,5 @@
 """Rows of Blazar that cannot be carried, by name. Pure functions on these rows."""
 
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -46,17 +45,6 @@ LEAST = {"vcpus": 1, "memory_mb": 1, "disk_gb": 0, "amount": 1}
 PROMISED = {state.ReservationStatus.PENDING, state.ReservationStatus.ACTIVE}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Refusal:
-    """Something that cannot be carried: what it is, and why not."""
-
-    what: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}"
-
-
 def is_wanted(lease: Row, left_out: Collection[str]) -> bool:
     """Return whether a lease is not left out."""
     ended = lease["status"] == state.LeaseStatus.TERMINATED
@@ -82,42 +70,36 @@ def requirement_of(wish: Row) -> str:
             return text
 
 
-def list_refusals(
+def refuse(
     source: Source, left_out: Collection[str], present: Collection[str]
-) -> list[Refusal]:
-    """Return all rows that cannot be carried.
+) -> Iterator[str]:
+    """Yield what cannot be carried, and why not.
 
     :param left_out: ids of hosts and leases, ``ENDED`` and ``FLOATING_IPS``
     :param present: ids of leases that were carried earlier
     """
-    return list(_refuse(source, left_out, present))
-
-
-def _refuse(
-    source: Source, left_out: Collection[str], present: Collection[str]
-) -> Iterator[Refusal]:
     yield from _refuse_unknown(source, left_out)
     hosts = {row["id"]: row for row in source.hosts if row["id"] not in left_out}
     names = Counter(row["hypervisor_hostname"] for row in hosts.values())
     for host in hosts.values():
         what = f"host {host['id']} ({host['hypervisor_hostname']})"
-        yield from (Refusal(what, why) for why in _faults_of_host(source, host, names))
+        yield from (f"{what}: {why}" for why in _faults_of_host(source, host, names))
     if source.floating_ips and FLOATING_IPS not in left_out:
-        yield Refusal(
-            f"{source.floating_ips} floating IPs",
-            f"this service does not lease them; --skip {FLOATING_IPS} leaves them out",
+        yield (
+            f"{source.floating_ips} floating IPs: this service does not lease them; "
+            f"--skip {FLOATING_IPS} leaves them out"
         )
     for lease in source.leases:
         if is_wanted(lease, left_out) and lease["id"] not in present:
             what = f"lease {lease['id']} ({lease['name']})"
             faults = _faults_of_lease(source, lease, hosts)
-            yield from (Refusal(what, why) for why in faults)
+            yield from (f"{what}: {why}" for why in faults)
 
 
-def _refuse_unknown(source: Source, left_out: Collection[str]) -> Iterator[Refusal]:
+def _refuse_unknown(source: Source, left_out: Collection[str]) -> Iterator[str]:
     identifiers = {row["id"] for row in (*source.hosts, *source.leases)}
     for name in sorted({*left_out} - identifiers - {ENDED, FLOATING_IPS}):
-        yield Refusal(f"--skip {name}", "Blazar has no such host or lease")
+        yield f"--skip {name}: Blazar has no such host or lease"
 
 
 def _faults_of_host(

@@ -58,7 +58,7 @@ def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None
         load = _carry(config, source, asked.skip, write=asked.write)
     except carrying.NotCarried as exc:
         for each in exc.refusals:
-            print(visible(str(each)), file=sys.stderr)
+            print(visible(each), file=sys.stderr)
         raise Unusable(f"nothing is carried: {exc}") from exc
     except command.TROUBLE as exc:
         raise Unusable(command.describe(exc)) from exc
@@ -144,6 +144,6 @@ def _describe(load: Load) -> Iterator[str]:
     each = ", ".join(f"{count} {status}" for status, count in sorted(states.items()))
     yield (
         f"{len(load.hosts)} hosts, and {len(load.leases)} leases"
-        f"{f' ({each})' if each else ''}; here already: {len(load.known)} hosts, "
+        f"{f' ({each})' if each else ''}; here already: {load.known} hosts, "
         f"{load.present} leases; left out: {load.left_out} leases"
     )
