@@ -1,5 +1,6 @@
 """Commands: an error is one line for the operator; shells complete arguments."""
 
+import argparse
 import contextlib
 import io
 import itertools
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from placement_foundation import errors
+from placement_foundation import errors, option
 from placement_foundation.database import migration, trouble
 from placement_foundation.serving import completion, pipe
 
@@ -27,6 +28,18 @@ TROUBLE = (
     # A port that is not a number, an option that has no such value.
     ValueError,
 )
+
+
+def add_config_file(parser: argparse.ArgumentParser, project: str) -> None:
+    """Add the argument for the configuration files of a project."""
+    parser.add_argument(
+        "--config-file",
+        action="append",
+        metavar="PATH",
+        help="configuration file; may be repeated, later ones win "
+        f"({project}.conf in {option.directory_variable(project)}, or else in "
+        f"~/.{project}, ~, /etc/{project}, /etc)",
+    )
 
 
 def describe(exc: BaseException) -> str:

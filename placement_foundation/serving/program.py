@@ -83,24 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser, program: Program) -> None:
         default=os.cpu_count() or 1,
         help="number of processes (%(default)s, one for each processor)",
     )
-    add_config_file(parser, program)
+    command.add_config_file(parser, program.project)
     parser.add_argument(
         "--insecure",
         action="store_true",
         help="listen on a public address although callers are not authenticated",
-    )
-
-
-def add_config_file(parser: argparse.ArgumentParser, program: Program) -> None:
-    """Add the argument for configuration files."""
-    project = program.project
-    parser.add_argument(
-        "--config-file",
-        action="append",
-        metavar="PATH",
-        help="configuration file; may be repeated, later ones win "
-        f"({project}.conf in {option.directory_variable(project)}, or else in "
-        f"~/.{project}, ~, /etc/{project}, /etc)",
     )
 
 
@@ -183,7 +170,8 @@ def add_database_commands(commands: Any, program: Program) -> None:
 
     database = commands.add_parser("db", help="Manage the database.")
     actions = database.add_subparsers(title="actions", required=True)
-    add_config_file(add_command(actions, "sync", sync), program)
+    parser = add_command(actions, "sync", sync)
+    command.add_config_file(parser, program.project)
 
 
 def run_configured(

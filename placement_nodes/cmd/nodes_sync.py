@@ -114,14 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TOKEN",
         help="token to send to the Placement at that URL ([placement])",
     )
-    parser.add_argument(
-        "--config-file",
-        action="append",
-        metavar="PATH",
-        help="configuration file; may be repeated, later ones win "
-        f"({conf.PROJECT}.conf in {option.directory_variable(conf.PROJECT)}, or else "
-        f"in ~/.{conf.PROJECT}, ~, /etc/{conf.PROJECT}, /etc)",
-    )
+    command.add_config_file(parser, conf.PROJECT)
     return parser
 
 

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from placement_clients.access import Misconfigured
 from placement_foundation.observing.log import set_up_logging
-from placement_foundation.serving import completion, program
+from placement_foundation.serving import command, completion, program
 from placement_reservations import app, conf, policy
 from placement_reservations.cmd import free, takeover
 from placement_reservations.db import migration
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         help="serve the API only; another process runs the events",
     )
     events = program.add_command(commands, "events", run_events)
-    program.add_config_file(events, PROGRAM)
+    command.add_config_file(events, conf.PROJECT)
     free.add(commands, PROGRAM)
     takeover.add(commands, PROGRAM)
     program.add_database_commands(commands, PROGRAM)

@@ -48,7 +48,7 @@ def add(commands: Any, of: Program) -> None:
     parser.add_argument(
         "--write", action="store_true", help="carry it, all of it or nothing"
     )
-    program.add_config_file(parser, of)
+    command.add_config_file(parser, of.project)
 
 
 def _run(of: Program, config: cfg.ConfigOpts, asked: argparse.Namespace) -> None:
