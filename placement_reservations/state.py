@@ -1,6 +1,7 @@
 """The states of leases, reservations and events, and the transitions between them."""
 
 import enum
+from collections.abc import Collection
 
 
 class LeaseStatus(enum.StrEnum):
@@ -43,34 +44,20 @@ class EventType(enum.StrEnum):
     END = "end_lease"
 
 
-STABLE = (
-    LeaseStatus.PENDING,
-    LeaseStatus.ACTIVE,
-    LeaseStatus.TERMINATED,
-    LeaseStatus.ERROR,
-)
+S = LeaseStatus
+STABLE = (S.PENDING, S.ACTIVE, S.TERMINATED, S.ERROR)
 
 # The states to which a lease can move from each state.
-TRANSITIONS: dict[LeaseStatus, frozenset[LeaseStatus]] = {
-    LeaseStatus.CREATING: frozenset({LeaseStatus.PENDING, LeaseStatus.DELETING}),
-    LeaseStatus.PENDING: frozenset(
-        {LeaseStatus.STARTING, LeaseStatus.UPDATING, LeaseStatus.DELETING}
-    ),
-    LeaseStatus.STARTING: frozenset(
-        {LeaseStatus.ACTIVE, LeaseStatus.ERROR, LeaseStatus.DELETING}
-    ),
-    LeaseStatus.ACTIVE: frozenset(
-        {LeaseStatus.TERMINATING, LeaseStatus.UPDATING, LeaseStatus.DELETING}
-    ),
-    LeaseStatus.TERMINATING: frozenset(
-        {LeaseStatus.TERMINATED, LeaseStatus.ERROR, LeaseStatus.DELETING}
-    ),
-    LeaseStatus.TERMINATED: frozenset({LeaseStatus.UPDATING, LeaseStatus.DELETING}),
-    LeaseStatus.ERROR: frozenset(
-        {LeaseStatus.TERMINATING, LeaseStatus.UPDATING, LeaseStatus.DELETING}
-    ),
-    LeaseStatus.UPDATING: frozenset({*STABLE, LeaseStatus.DELETING}),
-    LeaseStatus.DELETING: frozenset({LeaseStatus.ERROR}),
+TRANSITIONS: dict[LeaseStatus, Collection[LeaseStatus]] = {
+    S.CREATING: {S.PENDING, S.DELETING},
+    S.PENDING: {S.STARTING, S.UPDATING, S.DELETING},
+    S.STARTING: {S.ACTIVE, S.ERROR, S.DELETING},
+    S.ACTIVE: {S.TERMINATING, S.UPDATING, S.DELETING},
+    S.TERMINATING: {S.TERMINATED, S.ERROR, S.DELETING},
+    S.TERMINATED: {S.UPDATING, S.DELETING},
+    S.ERROR: {S.TERMINATING, S.UPDATING, S.DELETING},
+    S.UPDATING: {*STABLE, S.DELETING},
+    S.DELETING: {S.ERROR},
 }
 
 

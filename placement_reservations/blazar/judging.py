@@ -18,26 +18,10 @@ SETTLED = {state.EventStatus.UNDONE, state.EventStatus.DONE, state.EventStatus.E
 # The statuses of the start, the end and the reservations of a lease, by its state. A
 # lease in error that could still start would neither start nor end.
 PARTS: Mapping[str, tuple[Collection[str], Collection[str], Collection[str]]] = {
-    state.LeaseStatus.PENDING: (
-        {state.EventStatus.UNDONE},
-        {state.EventStatus.UNDONE},
-        {state.ReservationStatus.PENDING},
-    ),
-    state.LeaseStatus.ACTIVE: (
-        {state.EventStatus.DONE},
-        {state.EventStatus.UNDONE},
-        {state.ReservationStatus.ACTIVE},
-    ),
-    state.LeaseStatus.TERMINATED: (
-        {state.EventStatus.DONE},
-        {state.EventStatus.DONE},
-        {state.ReservationStatus.DELETED},
-    ),
-    state.LeaseStatus.ERROR: (
-        {state.EventStatus.DONE, state.EventStatus.ERROR},
-        {state.EventStatus.UNDONE, state.EventStatus.ERROR},
-        set(state.ReservationStatus),
-    ),
+    "PENDING": ({"UNDONE"}, {"UNDONE"}, {"pending"}),
+    "ACTIVE": ({"DONE"}, {"UNDONE"}, {"active"}),
+    "TERMINATED": ({"DONE"}, {"DONE"}, {"deleted"}),
+    "ERROR": ({"DONE", "ERROR"}, {"UNDONE", "ERROR"}, set(state.ReservationStatus)),
 }
 # The smallest values of a reservation.
 LEAST = {"vcpus": 1, "memory_mb": 1, "disk_gb": 0, "amount": 1}
