@@ -32,9 +32,8 @@ def create_class(call: Call[None], tx: Transaction) -> Reply:
     :raises Conflict: there is one of that name
     """
     name = call.body["name"]
-    if resource_class.find_by_name(tx.connection, name):
+    if not resource_class.ensure(tx, [name]):
         raise errors.Conflict(f"Conflicting resource class already exists: {name}")
-    resource_class.create(tx, name)
     return Reply(location=wire.path(name))
 
 
@@ -46,10 +45,8 @@ def ensure(call: Call[None], tx: Transaction) -> Reply:
     """
     name = call.path["name"]
     wire.check_name(name)
-    existing = resource_class.find_by_name(tx.connection, name)
-    if existing is None:
-        resource_class.create(tx, name)
-    return Reply(location=wire.path(name), created=existing is None)
+    new = resource_class.ensure(tx, [name])
+    return Reply(location=wire.path(name), created=bool(new))
 
 
 @writing

@@ -1,6 +1,7 @@
 """Allocations as they are read: how much of which providers each consumer uses."""
 
-from collections.abc import Collection, Iterable, Sequence
+import collections
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,6 +10,7 @@ from placement.db import models
 from placement.model.allocation import (
     Allocation,
     Allocations,
+    Place,
 )
 from placement.model.consumer import Consumer
 from placement.objects import (
@@ -86,6 +88,18 @@ def list_by_consumers(
         if each.consumer.uuid in uuids:
             allocations.setdefault(each.consumer.uuid, []).append(each)
     return allocations
+
+
+def load_freed(
+    connection: sa.Connection, consumers: Collection[str]
+) -> Mapping[Place, int]:
+    """Return how much consumers use of each inventory."""
+    freed: collections.Counter[Place] = collections.Counter()
+    for allocations in list_by_consumers(connection, consumers).values():
+        for each in allocations:
+            for name, amount in each.amounts.items():
+                freed[each.provider_uuid, name] += amount
+    return freed
 
 
 def list_by_provider(

@@ -101,43 +101,29 @@ def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
     return None if row is None else ResourceClass(*row)
 
 
-def create(tx: Transaction, name: str) -> None:
-    """Create a custom resource class, whose name is known to be free."""
-    _queue_up(tx)
-    row = {"id": _next_id(tx.connection), "name": name}
-    tx.connection.execute(sa.insert(models.ResourceClass), row)
-    tx.record_names([Entry(entry.CLASS_CREATED, name)])
-
-
-def ensure(tx: Transaction, names: Iterable[str]) -> None:
-    """Create the custom resource classes that are new."""
+def ensure(tx: Transaction, names: Iterable[str]) -> list[str]:
+    """Create the custom resource classes that are new, and return their names."""
     custom = [name for name in set(names) if name.startswith(CUSTOM_PREFIX)]
     if not _list_new(tx.connection, custom):
-        return
-    _queue_up(tx)
+        return []
+    # Wait for transactions that create classes, so that no id is used twice.
+    first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
+    tx.connection.execute(first.limit(1).with_for_update()).all()
     new = _list_new(tx.connection, custom)
-    first = _next_id(tx.connection)
-    rows = [{"id": first + number, "name": name} for number, name in enumerate(new)]
+    newest = tx.connection.scalar(sa.select(sa.func.max(models.ResourceClass.id)))
+    rows = [
+        {"id": key, "name": name}
+        for key, name in enumerate(new, max(FIRST_CUSTOM_ID, (newest or 0) + 1))
+    ]
     if rows:
         tx.connection.execute(sa.insert(models.ResourceClass), rows)
-        entries = [Entry(entry.CLASS_CREATED, name) for name in new]
-        tx.record_names(entries)
+        tx.record_names([Entry(entry.CLASS_CREATED, name) for name in new])
+    return new
 
 
 def _list_new(connection: sa.Connection, names: Iterable[str]) -> list[str]:
     ids = exact_match.ids_by_string(connection, models.ResourceClass.name, names)
     return sorted(set(names) - ids.keys())
-
-
-def _next_id(connection: sa.Connection) -> int:
-    newest = connection.scalar(sa.select(sa.func.max(models.ResourceClass.id)))
-    return max(FIRST_CUSTOM_ID, (newest or 0) + 1)
-
-
-def _queue_up(tx: Transaction) -> None:
-    """Wait for transactions that create classes, so that no id is used twice."""
-    first = sa.select(models.ResourceClass.id).order_by(models.ResourceClass.id)
-    tx.connection.execute(first.limit(1).with_for_update()).all()
 
 
 def rename(tx: Transaction, known: ResourceClass, name: str) -> None:

@@ -1,7 +1,6 @@
 """Usages: sums of allocations, in units of their resource classes."""
 
 import functools
-from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,7 +9,6 @@ from placement.db import models
 from placement.model.consumer import UNKNOWN_TYPE
 from placement.model.usage import Usage
 from placement.objects import exact_match
-from placement_foundation.database import storage
 
 
 def by_consumer_type(
@@ -40,16 +38,16 @@ def _find_owner(
     connection: sa.Connection, project_id: str, user_id: str | None
 ) -> dict[str, int] | None:
     """Return the ids of a project, and of a user if given; None if one is unknown."""
-    projects = exact_match.ids_by_string(
-        connection, models.Project.external_id, [project_id]
+    projects, users = exact_match.ids_of_all(
+        connection,
+        [
+            (models.Project.external_id, [project_id]),
+            (models.User.external_id, [] if user_id is None else [user_id]),
+        ],
     )
-    if not projects:
+    if project_id not in projects or (user_id is not None and user_id not in users):
         return None
-    owner = {"project": projects[project_id]}
-    if user_id is None:
-        return owner
-    users = exact_match.ids_by_string(connection, models.User.external_id, [user_id])
-    return {**owner, "user": users[user_id]} if users else None
+    return {"project": projects[project_id], "user": users.get(user_id or "", 0)}
 
 
 def _owned(by_user: bool) -> sa.ColumnElement[bool]:
@@ -121,32 +119,3 @@ def _sum_amounts(by_user: bool, by_type: bool) -> sa.Select[*tuple[Any, ...]]:
     return query.add_columns(kind.name).outerjoin(
         kind, kind.id == sums.c.consumer_type_id
     )
-
-
-def load_freed(connection: sa.Connection, consumers: Collection[str]) -> dict[Any, int]:
-    """Return the usages of consumers, by provider UUID and class name."""
-    held = models.Allocation
-    freed: dict[tuple[str, str], int] = {}
-    for chunk in storage.chunks(sorted(consumers)):
-        query = (
-            sa.select(
-                held.consumer_id,
-                models.ResourceProvider.uuid,
-                models.ResourceClass.name,
-                held.used,
-            )
-            .join(
-                models.ResourceProvider,
-                models.ResourceProvider.id == held.resource_provider_id,
-            )
-            .join(
-                models.ResourceClass, models.ResourceClass.id == held.resource_class_id
-            )
-            .where(held.consumer_id.in_(chunk))
-            .order_by(held.id)
-        )
-        for consumer, provider, name, used in connection.execute(query):
-            # MariaDB also finds UUIDs that differ in case.
-            if consumer in consumers:
-                freed[provider, name] = freed.get((provider, name), 0) + int(used)
-    return freed

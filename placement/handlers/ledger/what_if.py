@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from placement.forest.forest import Forest
-from placement.objects import holder, usage
+from placement.objects import allocation, holder
 from placement.operation import Call
 from placement.questions import candidates, capacity, name, what_if
 from placement.questions.explanation import explanation
@@ -21,7 +21,7 @@ def answer(call: Call[None]) -> Reply:
 
     def load(connection: Connection) -> Answer:
         forest = call.forest_of(connection)
-        freed = usage.load_freed(connection, asked.world.ignore_consumers)
+        freed = allocation.load_freed(connection, asked.world.ignore_consumers)
         return ANSWERS[asked.ask](
             call,
             connection,
