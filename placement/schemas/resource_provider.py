@@ -1,7 +1,6 @@
 """Resource providers on the wire."""
 
 import functools
-import itertools
 import uuid
 from collections.abc import Iterable
 
@@ -23,9 +22,8 @@ from placement_foundation.http.schema import (
     closed_object,
     describe_fields,
     described,
-    enclose,
-    encode,
     extend,
+    fragment,
     known,
     listed,
     some_of,
@@ -47,13 +45,8 @@ LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
 LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
 LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
 
-# Marks the place of the UUID: no string of ours contains this character.
-PLACE_OF_UUID = "\0"
-UUID_GOES_HERE = encode(PLACE_OF_UUID)[1:-1]
-# How many providers are remembered in their encoded form, each a kilobyte, and how many
-# forms of links: one for each microversion where the API is mounted once.
+# How many providers are remembered in their encoded form, each a kilobyte.
 MOST_REMEMBERED = 16_384
-MOST_LINKS = 64
 LINKS = {
     "inventories": (1, 0),
     "usages": (1, 0),
@@ -141,10 +134,6 @@ def _describe_providers(version: Version) -> Json:
 @described(_describe_provider)
 def render_provider(provider: ResourceProvider | Provider, view: View) -> Json:
     """Render a provider with links to its inventories, traits and so on."""
-    return {**_fields(provider, view.version), "links": _links(provider.uuid, view)}
-
-
-def _fields(provider: ResourceProvider | Provider, version: Version) -> dict[str, Json]:
     values = {
         "uuid": provider.uuid,
         "name": provider.name,
@@ -152,43 +141,26 @@ def _fields(provider: ResourceProvider | Provider, version: Version) -> dict[str
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
     }
-    return {name: values[name] for name in known(FIELDS, version)}
-
-
-def _links(provider_uuid: str, view: View) -> Json:
-    here = view.href(path(provider_uuid))
-    return [
-        {"rel": "self", "href": here},
-        *(
-            {"rel": rel, "href": f"{here}/{rel}"}
-            for rel, first in LINKS.items()
-            if view.version >= first
-        ),
-    ]
+    here = view.href(path(provider.uuid))
+    links = [{"rel": "self", "href": here}]
+    for rel, first in LINKS.items():
+        if view.version >= first:
+            links.append({"rel": rel, "href": f"{here}/{rel}"})
+    fields = {name: values[name] for name in known(FIELDS, view.version)}
+    return {**fields, "links": links}
 
 
 @described(_describe_providers)
 def render_providers(providers: Iterable[Provider], view: View) -> Json:
     """Render a list of providers."""
-    links = _write_links(view.version, view.prefix)
-    versions, ends = itertools.repeat(view.version), itertools.repeat(links)
-    written = map(_write_provider, providers, versions, ends)
-    return {"resource_providers": enclose(b"[", written, b"]")}
+    encoded = [_encode(each, view.version, view.prefix) for each in providers]
+    return {"resource_providers": encoded}
 
 
 @functools.lru_cache(maxsize=MOST_REMEMBERED)
-def _write_provider(provider: Provider, version: Version, links: bytes) -> bytes:
-    """Return an encoded provider, with these links, after a comma.
+def _encode(provider: Provider, version: Version, prefix: str) -> Json:
+    """Return an encoded provider.
 
     It is remembered: a provider never changes, and its next state is another value.
     """
-    fields = encode(_fields(provider, version))
-    uuid_text = encode(provider.uuid)[1:-1]
-    return b"," + fields[:-1] + links.replace(UUID_GOES_HERE, uuid_text)
-
-
-@functools.lru_cache(maxsize=MOST_LINKS)
-def _write_links(version: Version, prefix: str) -> bytes:
-    """Return the end of an encoded provider: links differ only in the UUID."""
-    links = _links(PLACE_OF_UUID, View(version, prefix))
-    return b',"links":' + encode(links) + b"}"
+    return fragment(render_provider(provider, View(version, prefix)))

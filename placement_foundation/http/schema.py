@@ -326,21 +326,6 @@ def fragment(document: Json) -> Json:
     return orjson.Fragment(bytes(memoryview(encode(document))))
 
 
-def enclose(opening: bytes, pieces: Iterable[bytes], closing: bytes) -> Json:
-    """Return encoded items between brackets, as an encoded part of a document.
-
-    All pieces are copied once, as there may be megabytes of them.
-
-    :param pieces: those of one item after the other, each item after a comma
-    """
-    listed = [opening, *pieces]
-    if len(listed) > 1:
-        # The comma before the first one.
-        listed[1] = listed[1][1:]
-    listed.append(closing)
-    return orjson.Fragment(b"".join(listed))
-
-
 def _parse(part: Any) -> Json:
     if not isinstance(part, orjson.Fragment):
         raise TypeError(f"{type(part)} has no form in JSON")

@@ -1,26 +1,10 @@
 """Encoded parts of documents."""
 
 import json
-from collections.abc import Sequence
 
 import pytest
 
-from placement_foundation.http.schema import enclose, encode, fragment
-
-
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        ((), b'{"all":[]}'),
-        ((b",1",), b'{"all":[1]}'),
-        ((b',"', b"a", b'"', b",2"), b'{"all":["a",2]}'),
-    ],
-)
-def test_items_in_pieces_are_enclosed_with_commas_only_between_them(
-    pieces: Sequence[bytes], expected: bytes
-) -> None:
-    enclosed = enclose(b"[", pieces, b"]")
-    assert encode({"all": enclosed}) == expected
+from placement_foundation.http.schema import encode, fragment
 
 
 @pytest.mark.parametrize("number", [1, 2**64, -(2**70)])
