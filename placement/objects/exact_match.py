@@ -26,30 +26,6 @@ def searchable(connection: sa.Connection, strings: Iterable[str]) -> set[str]:
     return set(filter(is_searchable, strings))
 
 
-def find_by_string(
-    connection: sa.Connection,
-    query: sa.Select[*tuple[Any, ...]],
-    column: orm.InstrumentedAttribute[str],
-    string: str,
-) -> Any:
-    """Return the row that a query finds by a string, None if there is none.
-
-    :param query: a constant, since the query made of it is remembered
-    :param column: one that the query selects
-    """
-    if not is_searchable(string):
-        return None
-    rows = connection.execute(_query_by_string(query, column), {"string": string})
-    return next((row for row in rows if getattr(row, column.key) == string), None)
-
-
-@functools.lru_cache
-def _query_by_string(
-    query: sa.Select[*tuple[Any, ...]], column: orm.InstrumentedAttribute[str]
-) -> sa.Select[*tuple[Any, ...]]:
-    return query.where(column == sa.bindparam("string"))
-
-
 def ids_of_all(
     connection: sa.Connection,
     wanted: Sequence[tuple[orm.InstrumentedAttribute[Any], Collection[str]]],

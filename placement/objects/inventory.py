@@ -182,8 +182,8 @@ def delete(tx: Transaction, provider: ResourceProvider, class_name: str) -> int:
 
 
 def _bump(tx: Transaction, provider: ResourceProvider, entries: Iterable[Entry]) -> int:
-    bumped = resource_provider.bump(tx, [provider], entries)
-    return bumped[provider.uuid].generation
+    resource_provider.record_change(tx, [provider], entries, bump=True)
+    return provider.generation + 1
 
 
 def as_stored(

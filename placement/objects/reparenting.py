@@ -39,12 +39,16 @@ def move(
         return moved
     subtree = _subtree(trees.values(), moved)
     _check_move(trees, subtree, moved, parent_uuid, allow_reparenting)
-    _set_parent(tx, moved, trees[parent_uuid] if parent_uuid else None)
-    root = trees[trees[parent_uuid].root_uuid] if parent_uuid else moved
+    row, parent = models.ResourceProvider, trees[parent_uuid] if parent_uuid else None
+    update = sa.update(row).where(row.id == moved.id)
+    tx.connection.execute(update.values(parent_provider_id=parent and parent.id))
+    root = trees[parent.root_uuid] if parent else moved
     changed = [moved]
     if root.uuid != moved.root_uuid:
-        _set_root(tx, subtree.values(), root)
         changed = list(subtree.values())
+        for chunk in storage.chunks(provider.id for provider in changed):
+            update = sa.update(row).where(row.id.in_(chunk))
+            tx.connection.execute(update.values(root_provider_id=root.id))
     entries = _entries(changed, moved, parent_uuid, root)
     # The moved provider may be a root from now on.
     alone = moved._replace(root_id=moved.id)
@@ -131,23 +135,3 @@ def _check_move(
         raise errors.BadRequest("re-parenting a provider is not currently allowed.")
     elif parent_uuid in subtree:
         raise errors.BadRequest("creating loop in the provider tree is not allowed.")
-
-
-def _set_parent(
-    tx: Transaction, moved: ResourceProvider, parent: ResourceProvider | None
-) -> None:
-    row = models.ResourceProvider
-    update = sa.update(row).where(row.id == moved.id)
-    update = update.values(parent_provider_id=parent and parent.id)
-    tx.connection.execute(update)
-
-
-def _set_root(
-    tx: Transaction,
-    subtree: Iterable[ResourceProvider],
-    root: ResourceProvider,
-) -> None:
-    row = models.ResourceProvider
-    for chunk in storage.chunks(provider.id for provider in subtree):
-        update = sa.update(row).where(row.id.in_(chunk))
-        tx.connection.execute(update.values(root_provider_id=root.id))

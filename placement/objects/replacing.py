@@ -93,11 +93,10 @@ def check_attempts(attempts: int) -> None:
 
 def replace_held(
     tx: Transaction, held: Held, inventories: Mapping[Place, Inventory] = STORED
-) -> dict[str, Locked]:
+) -> None:
     """Do the work of ``replace_all``, under its locks and after its checks.
 
     :param inventories: inventories to use instead of the stored ones
-    :return: the locked providers by UUID, with the generations they have now
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
@@ -118,7 +117,7 @@ def replace_held(
         # not about room that the winner has taken.
         _insert_consumers(tx, new)
         raise
-    return write_held(tx, held, new)
+    write_held(tx, held, new)
 
 
 def check_room(
@@ -291,13 +290,10 @@ def _check_distinct(connection: sa.Connection, uuids: Sequence[str]) -> None:
                 raise _indistinguishable(uuid)
 
 
-def write_held(
-    tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]
-) -> dict[str, Locked]:
+def write_held(tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]) -> None:
     """Write claims that fit.
 
     :param new: the rows of new consumers
-    :return: the locked providers by UUID, with the generations they have now
     """
     if held.rows:
         _delete(tx, held.rows)
@@ -318,7 +314,7 @@ def write_held(
     leaving = {claim.consumer.uuid for claim in held.names.claims if not claim.amounts}
     if leaving:
         _remove(tx, [held.consumers[uuid] for uuid in leaving & held.consumers.keys()])
-    return _record_change(tx, held, leaving)
+    _record_change(tx, held, leaving)
 
 
 def sum_up(rows: Iterable[Row]) -> dict[Place, int]:
@@ -381,10 +377,8 @@ def _remove(tx: Transaction, records: Iterable[Record]) -> None:
     storage.delete_each(tx.connection, models.Consumer.id, ids)
 
 
-def _record_change(
-    tx: Transaction, held: Held, leaving: Collection[str]
-) -> dict[str, Locked]:
-    """Record which providers have changed; return the locked ones as they are now.
+def _record_change(tx: Transaction, held: Held, leaving: Collection[str]) -> None:
+    """Record which providers have changed.
 
     Providers named in a claim get a new generation, and so do those of consumers that
     are removed; providers that a consumer has merely moved away from do not.
@@ -395,8 +389,8 @@ def _record_change(
     quiet = _pick(held.providers, used - changed)
     if quiet:
         resource_provider.record_change(tx, quiet, [], bump=False)
-    bumped = resource_provider.bump(tx, _pick(held.providers, changed), _entries(held))
-    return {**held.providers, **bumped}
+    bumped = _pick(held.providers, changed)
+    resource_provider.record_change(tx, bumped, _entries(held), bump=True)
 
 
 def _entries(held: Held) -> list[Entry]:

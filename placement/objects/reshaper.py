@@ -1,11 +1,10 @@
 """Reshaping: inventories and their allocations move in one step."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from placement import errors
 from placement.model.allocation import Claim
-from placement.model.entry import Entry
 from placement.model.reshape import Shape
 from placement.objects import (
     inventory,
@@ -15,7 +14,6 @@ from placement.objects import (
     resource_provider,
 )
 from placement.objects.locking import ClaimNames, Held
-from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database.trouble import LostRaceError
 
@@ -86,22 +84,18 @@ def _reshape(tx: Transaction, shapes: Mapping[str, Shape], held: Held) -> None:
         for uuid, shape in shapes.items()
         for name, each in inventory.as_stored(tx.connection, shape.inventories).items()
     }
-    filled = [uuid for uuid, shape in shapes.items() if shape.inventories]
-    providers = _bump(tx, held.providers, filled, [])
-    held = dataclasses.replace(held, providers=providers)
-    providers = replacing.replace_held(tx, held, coming)
-    entries = inventory.replace_of_many(
-        tx,
-        {providers[uuid]: shape.inventories for uuid, shape in shapes.items()},
-    )
-    _bump(tx, providers, shapes, entries)
+    filled = [
+        held.providers[uuid] for uuid, shape in shapes.items() if shape.inventories
+    ]
+    resource_provider.record_change(tx, filled, [], bump=True)
+    replacing.replace_held(tx, _read_again(tx, held), coming)
+    providers = _read_again(tx, held).providers
+    wanted = {providers[uuid]: shape.inventories for uuid, shape in shapes.items()}
+    entries = inventory.replace_of_many(tx, wanted)
+    resource_provider.record_change(tx, wanted, entries, bump=True)
 
 
-def _bump(
-    tx: Transaction,
-    providers: Mapping[str, Locked],
-    uuids: Collection[str],
-    entries: Iterable[Entry],
-) -> dict[str, Locked]:
-    bumped = resource_provider.bump(tx, [providers[uuid] for uuid in uuids], entries)
-    return {**providers, **bumped}
+def _read_again(tx: Transaction, held: Held) -> Held:
+    """Return the same with the generations that the providers have now."""
+    ids = {uuid: provider.id for uuid, provider in held.providers.items()}
+    return dataclasses.replace(held, providers=resource_provider.lock_all(tx, ids))

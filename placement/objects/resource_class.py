@@ -95,10 +95,7 @@ def lock_by_name(tx: Transaction, name: str) -> ResourceClass:
 
 def find_by_name(connection: sa.Connection, name: str) -> ResourceClass | None:
     """Return a resource class, or None if there is none of that name."""
-    row = exact_match.find_by_string(
-        connection, CLASSES, models.ResourceClass.name, name
-    )
-    return None if row is None else ResourceClass(*row)
+    return next((each for each in list_all(connection) if each.name == name), None)
 
 
 def ensure(tx: Transaction, names: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -48,7 +48,6 @@ class Place(NamedTuple):
 
 # A provider as it was read.
 KnownProvider: TypeAlias = Locked | ResourceProvider
-P = TypeVar("P", Locked, ResourceProvider)
 
 Parent = orm.aliased(models.ResourceProvider)
 Root = orm.aliased(models.ResourceProvider)
@@ -267,21 +266,6 @@ def record_change(
     if bump:
         known = [(provider.id, provider.generation) for provider in changed]
         increase_generations(tx, models.ResourceProvider, known, RACE)
-
-
-def bump(
-    tx: Transaction, providers: Iterable[P], entries: Iterable[Entry]
-) -> dict[str, P]:
-    """Record a change with new generations; return the providers as they are now.
-
-    :param entries: what has changed, for the journal
-    :raises ConcurrentUpdate: a generation is no longer the one in the values
-    """
-    changed = list(providers)
-    record_change(tx, changed, entries, bump=True)
-    return {
-        each.uuid: each._replace(generation=each.generation + 1) for each in changed
-    }
 
 
 def increase_generations(

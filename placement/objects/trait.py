@@ -45,6 +45,9 @@ _OF_PROVIDER = (
 )
 
 
+_BY_NAME = TRAITS.where(models.Trait.name == sa.bindparam("name"))
+
+
 def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
     return exact_match.ids_by_string(connection, models.Trait.name, names)
@@ -107,8 +110,10 @@ def get_by_name(connection: sa.Connection, name: str) -> Trait:
 
 def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
     """Return a trait, or None if there is none of that name."""
-    row = exact_match.find_by_string(connection, TRAITS, models.Trait.name, name)
-    return None if row is None else Trait(*row)
+    if not exact_match.is_searchable(name):
+        return None
+    rows: Iterable[Any] = connection.execute(_BY_NAME, {"name": name})
+    return next((Trait(*row) for row in rows if row.name == name), None)
 
 
 def create(tx: Transaction, name: str) -> Trait:
