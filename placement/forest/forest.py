@@ -23,8 +23,6 @@ T = TypeVar("T")
 # A constraint on some member of a tree, and the aggregates of providers that meet it
 # and share with the trees that have such an aggregate.
 Need: TypeAlias = tuple[Constraint, frozenset[str]]
-# A key of a provider, and the id of the root of its tree.
-Entry: TypeAlias = tuple[str, int]
 
 # The aggregates of no provider.
 UNHELPED: frozenset[str] = frozenset()
@@ -343,14 +341,9 @@ class Forest:
         blocks = list(self.blocks) or [block_of({})]
         for which in sorted(by_block, reverse=True):
             blocks[which : which + 1] = _renew(blocks[which], by_block[which], trees)
-        gone = _members({key: self.tree(key) for key in {*root_ids, *trees}})
-        there = _members(trees)
-        return _assemble(
-            vocabulary,
-            blocks,
-            _renewed(self.uuids, set(_by_uuid(gone)), set(_by_uuid(there))),
-            _renewed(self.names, set(_by_name(gone)), set(_by_name(there))),
-        )
+        gone = _index({key: self.tree(key) for key in {*root_ids, *trees}})
+        uuids, names = map(_renewed, (self.uuids, self.names), gone, _index(trees))
+        return _assemble(vocabulary, blocks, uuids, names)
 
     def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
         return Snapshot(trees, self.sharing, TreeByUuid(self))
@@ -370,13 +363,8 @@ class Forest:
 
 def forest_of(vocabulary: Vocabulary, trees: Mapping[int, Tree]) -> Forest:
     """Return the forest of some trees, given in the order of the ids of their roots."""
-    members = _members(trees)
-    return _assemble(
-        vocabulary,
-        list(blocks_of(trees, BLOCK_SIZE)),
-        dict(_by_uuid(members)),
-        dict(_by_name(members)),
-    )
+    blocks = list(blocks_of(trees, BLOCK_SIZE))
+    return _assemble(vocabulary, blocks, *_index(trees))
 
 
 def _assemble(
@@ -396,16 +384,13 @@ def _assemble(
 
 
 def _renewed(
-    index: Mapping[str, int], gone: set[Entry], there: set[Entry]
+    index: Mapping[str, int], gone: Mapping[str, int], there: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Return an index without some entries, and with others.
-
-    :param gone: entries to remove, unless they are among the others
-    """
+    """Return an index without some entries, and with others."""
     if gone == there:
         return index
     renewed = dict(index)
-    for key, root_id in gone - there:
+    for key, root_id in gone.items():
         if renewed.get(key) == root_id:
             del renewed[key]
     renewed.update(there)
@@ -424,25 +409,16 @@ def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Bl
     return list(blocks_of(renewed, size))
 
 
-def _members(trees: Mapping[int, Tree | None]) -> list[tuple[Provider, int]]:
-    """Return the members of trees, each with the id of its root.
+def _index(trees: Mapping[int, Tree | None]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the ids of the roots of providers' trees, by UUID and by name.
 
     :param trees: by the ids of their roots
     """
-    return [
-        (member, root_id)
-        for root_id, tree in trees.items()
-        if tree
-        for member in tree.members
-    ]
-
-
-def _by_uuid(members: Iterable[tuple[Provider, int]]) -> Iterator[Entry]:
-    return ((member.uuid, root_id) for member, root_id in members)
-
-
-def _by_name(members: Iterable[tuple[Provider, int]]) -> Iterator[Entry]:
-    return ((member.name, root_id) for member, root_id in members)
+    uuids, names = {}, {}
+    for root_id, tree in trees.items():
+        for member in tree.members if tree else ():
+            uuids[member.uuid] = names[member.name] = root_id
+    return uuids, names
 
 
 class Trees(Sequence[Tree]):

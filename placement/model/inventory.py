@@ -23,7 +23,12 @@ class Inventory:
     @property
     def capacity(self) -> int:
         """The amount that can be allocated in all, rounded toward zero."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
+        return capacity_of(self)
+
+
+def capacity_of(inventory: Inventory) -> int:
+    """Return the amount that can be allocated in all, rounded toward zero."""
+    return int((inventory.total - inventory.reserved) * inventory.allocation_ratio)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,10 +40,12 @@ class InventoryUsage(Inventory):
     """
 
     used: int = 0
+    capacity: int = dataclasses.field(init=False, repr=False, compare=False)
     room: int = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Computed once, because every search compares it with an amount.
+        # Computed once: every search compares room with an amount, and shows capacity.
+        object.__setattr__(self, "capacity", capacity_of(self))
         object.__setattr__(self, "room", min(self.max_unit, self.free))
 
     @classmethod

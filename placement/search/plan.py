@@ -68,7 +68,8 @@ class Plan:
     leave too little for another. ``takers`` are these slots, for each such class.
     ``subtrees`` has the numbers of the slots that each ``same_subtree`` names. The
     group without suffix requires ``spread_traits``, whichever of its providers have
-    them.
+    them. It ``is_free`` if picks exclude each other only by these, if at all; ``bound``
+    is the bit of a provider that serves only its own tree.
     """
 
     of_root: tuple[Constraint, ...]
@@ -79,12 +80,8 @@ class Plan:
     subtrees: tuple[tuple[int, ...], ...]
     spread_traits: tuple[frozenset[str], ...]
     nested: bool
-
-    @property
-    def is_free(self) -> bool:
-        """Whether picks exclude each other only by spread traits, if at all."""
-        is_single = self.nested or len(self.slots) < 2
-        return is_single and not self.contended and not self.subtrees
+    is_free: bool
+    bound: int
 
     def room(self, which: int, provider: Provider) -> int:
         """Return how much of a contended class a provider has for a candidate."""
@@ -95,11 +92,6 @@ class Plan:
         if inventory is None:
             return 0
         return inventory.free if name.startswith(FREE) else inventory.room
-
-    @property
-    def bound(self) -> int:
-        """The bit of a provider that serves only its own tree."""
-        return 1 << len(self.spread_traits)
 
     def bits_of(self, slot: Slot, provider: Provider) -> int:
         """Return what a pick contributes to the constraints on all picks together.
@@ -132,6 +124,8 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
     contended = _contended(demands)
     subtrees = list(_subtrees([suffix for suffix, _ in needs], request))
     slots = _slots(needs, wants, demands, contended, subtrees)
+    spread_traits = _spread_traits(request)
+    is_single = request.nested or len(slots) < 2
     return Plan(
         of_root=constraint.of_root(request),
         wants=tuple(wants),
@@ -139,8 +133,10 @@ def make(snapshot: Snapshot, request: Request) -> Plan | None:
         contended=tuple(contended),
         takers=tuple([_takers(name, demands) for name in contended]),
         subtrees=tuple(subtrees),
-        spread_traits=_spread_traits(request),
+        spread_traits=spread_traits,
         nested=request.nested,
+        is_free=is_single and not contended and not subtrees,
+        bound=1 << len(spread_traits),
     )
 
 
