@@ -55,6 +55,19 @@ class _Handler(simple_server.WSGIRequestHandler):
         pass
 
 
+def answering(status: str, body: bytes = b"", **headers: str) -> "WSGIApplication":
+    """Return an application with one answer to everything."""
+
+    def application(
+        environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        named = [(name.replace("_", "-"), value) for name, value in headers.items()]
+        start_response(status, [("Content-Length", str(len(body))), *named])
+        return [body]
+
+    return application
+
+
 @contextmanager
 def serving(application: "WSGIApplication", port: int = 0) -> Iterator[Served]:
     """Serve an application, on a free port unless one is given."""

@@ -21,7 +21,7 @@ from placement_clients.record import (
     Inventory,
 )
 from tests.client import new_uuid
-from tests.serving import Served, serving
+from tests.serving import Served, answering, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -32,19 +32,6 @@ GENERATION_CONFLICT = {
     "code": "placement.concurrent_update",
     "request_id": "req-1",
 }
-
-
-def answering(status: str, body: bytes = b"", **headers: str) -> "WSGIApplication":
-    """Return an application with one answer to everything."""
-
-    def application(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        named = [(name.replace("_", "-"), value) for name, value in headers.items()]
-        start_response(status, [("Content-Length", str(len(body))), *named])
-        return [body]
-
-    return application
 
 
 def refusing(status: str, **error: Any) -> "WSGIApplication":

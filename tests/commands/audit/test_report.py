@@ -7,7 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,12 +16,7 @@ from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.life import Claim, Owner
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
-from tests.serving import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+from tests.serving import answering, serving
 
 TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -241,14 +236,8 @@ def test_wrong_options(
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b'{"uuid": 1}'])
 def test_an_answer_that_is_not_from_placement(own_desk: Desk, body: bytes) -> None:
-    def elsewhere(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        start_response("200 OK", [])
-        return [body]
-
     own_desk.lives(new_uuid())
-    with serving(elsewhere) as served:
+    with serving(answering("200 OK", body)) as served:
         own_desk.url = served.url
         status, out, err = own_desk.audit()
     assert (status, out) == (cli.ERROR, "")

@@ -9,7 +9,7 @@ import pytest
 from placement_clients.audit import cli
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
-from tests.serving import serving
+from tests.serving import answering, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -60,13 +60,7 @@ def test_claims_end_with_their_reservations(own_desk: Desk) -> None:
 
 @pytest.mark.parametrize("answer", [b"[]", b'{"leases": [{}]}', b'{"leases": 5}', b"?"])
 def test_an_answer_that_is_no_list_of_leases(own_desk: Desk, answer: bytes) -> None:
-    def service(
-        environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        start_response("200 OK", [("Content-Type", "application/json")])
-        return [answer]
-
-    with serving(service) as served:
+    with serving(answering("200 OK", answer)) as served:
         status, out, err = own_desk.run("--reservations", served.url)
     assert (status, out) == (cli.ERROR, "")
     assert err.startswith("placement-audit: ")

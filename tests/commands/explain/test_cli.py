@@ -16,7 +16,7 @@ from placement_clients.console_script import NO_ANSWER
 from placement_clients.explain import cli, drawing
 from placement_foundation.database.storage import Database
 from tests import terminal
-from tests.serving import Served, serving
+from tests.serving import Served, answering, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -152,52 +152,30 @@ def test_a_missing_answer_is_reported(capsys: pytest.CaptureFixture[str]) -> Non
     assert "Placement could not be reached" in capsys.readouterr().err
 
 
-def test_a_service_without_the_ledger_api_has_no_answer(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (
+            "404 Not Found",
+            b'{"errors": [{"status": 404, "detail": "not here"}]}',
+            "Placement refuses this: not here (HTTP 404)",
+        ),
+        ("200 OK", b"come back later", "Placement could not be reached: "),
+        ("503 Unavailable", b"come back later", "Placement could not be reached: "),
+        (
+            "503 Service Unavailable",
+            b'{"errors": [{"detail": "no table", "code": "placement.table"}]}',
+            "Placement cannot do this: no table (HTTP 503, ",
+        ),
+    ],
+)
+def test_it_says_what_prevents_an_answer(
+    capsys: pytest.CaptureFixture[str], status: str, body: bytes, told: str
 ) -> None:
-    def elsewhere(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        start_response("404 Not Found", [("Content-Type", "application/json")])
-        return [b'{"errors": [{"status": 404, "detail": "not here"}]}']
-
-    with serving(elsewhere) as served:
+    with serving(answering(status, body)) as served:
         arguments = [SERVED, "--host", "a", "--url", served.url, "--token", "admin"]
         assert cli.main(arguments) == NO_ANSWER
-    said = capsys.readouterr().err
-    assert "placement-explain: Placement refuses this: not here (HTTP 404)" in said
-    assert "could not be reached" not in said
-
-
-@pytest.mark.parametrize("status", ["200 OK", "503 Service Unavailable"])
-def test_who_cannot_answer_does_not_refuse(
-    capsys: pytest.CaptureFixture[str], status: str
-) -> None:
-    def elsewhere(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        start_response(status, [("Content-Type", "text/plain")])
-        return [b"come back later"]
-
-    with serving(elsewhere) as served:
-        arguments = [SERVED, "--url", served.url, "--token", "admin"]
-        assert cli.main(arguments) == NO_ANSWER
-    assert "Placement could not be reached: " in capsys.readouterr().err
-
-
-def test_a_service_that_says_what_is_in_the_way_was_reached(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def crippled(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> "Iterable[bytes]":
-        start_response("503 Service Unavailable", [])
-        return [b'{"errors": [{"detail": "no table", "code": "placement.table"}]}']
-
-    with serving(crippled) as served:
-        assert cli.main([SERVED, "--url", served.url]) == NO_ANSWER
-    said = "placement-explain: Placement cannot do this: no table (HTTP 503, "
-    assert said in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith(f"placement-explain: {told}")
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b'{"serves": 0, "history": null}'])

@@ -26,7 +26,7 @@ from placement_clients import client
 from placement_clients.client import Client as Placement
 from placement_clients.errors import Forbidden, PlacementError, Unauthorized
 from placement_clients.feed import cli, signature, target
-from placement_clients.feed.forwarding import Forwarder, Gone
+from placement_clients.feed.forwarding import Forwarder
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused
 from placement_clients.output import Unusable
@@ -235,63 +235,12 @@ def test_it_rests_where_the_service_has_no_place_to_wait(
     assert all(1 <= each <= 2 for each in pauses)
 
 
-def test_a_refused_change_stops_it_unless_it_is_to_be_skipped(
-    placement: Placement,
-    provider: tuple[Client, str],
-    receiver: Receiver,
-    tmp_path: Path,
-) -> None:
-    forward, _ = forwarder(placement, receiver, tmp_path / "state")
-    forward.run(once=True)
-    first, second = claim(provider), claim(provider)
-    receiver.answers = [(400, {})]
-    with pytest.raises(Refused, match="answers 400"):
-        forward.run(once=True)
-    receiver.answers = [(400, {})]
-    lax, _ = forwarder(placement, receiver, tmp_path / "state", skip_refused=True)
-    lax.run(once=True)
-    assert [each["subject"] for each in receiver.events] == [second]
-    assert first != second
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirection_is_no_delivery(
-    status: int,
-    placement: Placement,
-    provider: tuple[Client, str],
-    receiver: Receiver,
-    tmp_path: Path,
-) -> None:
-    forward, _ = forwarder(placement, receiver, tmp_path / "state")
-    forward.run(once=True)
-    consumer = claim(provider)
+def test_a_redirection_is_no_delivery(receiver: Receiver, status: int) -> None:
     receiver.answers = [(status, {"location": receiver.url})]
     with pytest.raises(Refused, match=f"answers {status}"):
-        forward.run(once=True)
-    forward.run(once=True)
-    assert [each["subject"] for each in receiver.events] == [consumer]
-
-
-def test_a_cursor_that_is_gone_is_a_gap(
-    placement: Placement,
-    provider: tuple[Client, str],
-    receiver: Receiver,
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "state"
-    State(path).save("000000000000.7.000000000000")
-    strict, _ = forwarder(placement, receiver, path)
-    with pytest.raises(Gone, match="Read the fleet anew"):
-        strict.run(once=True)
-    forward, _ = forwarder(placement, receiver, path, resync=True)
-    forward.run(once=True)
-    consumer = claim(provider)
-    forward.run(once=True)
-    kinds = [each["type"].rpartition("placement.")[2] for each in receiver.events]
-    assert kinds == ["journal.gap", "allocations.changed"]
-    gap = receiver.events[0]["data"]
-    assert (gap["generation"], gap["root"]) == (None, None)
-    assert receiver.events[1]["subject"] == consumer
+        webhook(receiver).deliver(A_CHANGE)
+    assert receiver.events == []
 
 
 def test_a_cursor_that_is_gone_and_a_refusal_have_their_exit_statuses(
@@ -312,12 +261,16 @@ def test_a_cursor_that_is_gone_and_a_refusal_have_their_exit_statuses(
     said = capsys.readouterr().err
     assert "Read the fleet anew" in said
     assert "--resync" in said
-    receiver.answers = [(400, {}), (400, {})]
-    assert cli.main([*arguments, "--resync"]) == cli.REFUSED == 3
-    assert "--skip-refused" in capsys.readouterr().err
-    assert cli.main([*arguments, "--resync", "--skip-refused"]) == cli.DONE == 0
+    assert cli.main([*arguments, "--resync"]) == cli.DONE == 0
+    gap = receiver.events.pop()["data"]
+    assert (gap["type"], gap["generation"], gap["root"]) == ("journal.gap", None, None)
+    claim(provider)
     consumer = claim(provider)
-    assert cli.main(arguments) == cli.DONE
+    receiver.answers = [(400, {}), (400, {})]
+    assert cli.main(arguments) == cli.REFUSED == 3
+    assert "answers 400" in capsys.readouterr().err
+    assert cli.main([*arguments, "--skip-refused"]) == cli.DONE
+    assert "is left out" in capsys.readouterr().err
     assert [each["subject"] for each in receiver.events] == [consumer]
 
 
@@ -372,16 +325,12 @@ class LetIn(Exception):
 
 
 @pytest.mark.parametrize("refusal", [Unauthorized, Forbidden])
-@pytest.mark.parametrize("kept", [None, "000000000000.7.000000000000"])
 def test_only_a_program_that_runs_on_waits_for_rights(
     receiver: Receiver,
     placement: Placement,
     tmp_path: Path,
     refusal: type[PlacementError],
-    kept: str | None,
 ) -> None:
-    if kept:
-        State(tmp_path / "state").save(kept)
     answers: list[Exception] = []
 
     def get(*_: Any, **__: Any) -> Any:
