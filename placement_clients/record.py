@@ -171,7 +171,7 @@ def parse_resources(document: Json) -> dict[str, dict[str, int]]:
 def parse_candidates(document: Json) -> Candidates:
     """Return allocation candidates."""
     candidates = tuple(
-        Candidate(each["allocations"], each.get("mappings", {}))
+        Candidate(each["allocations"], each["mappings"])
         for each in document["allocation_requests"]
     )
     summaries = {

@@ -15,7 +15,7 @@ from placement_clients.record import Json
 from placement_foundation.observing import progress
 
 OWNER = "fleet"
-PARSE_DONE = record.parser_with(trees=list)
+PARSE_DONE = record.parser_with(trees=list, names=list)
 # The number of trees in a request, for trees that need no others.
 PORTION = 500
 # The most trees that --prune removes, or half of those of the owner.
@@ -123,7 +123,7 @@ class Applier:
             lambda: self.placement.post("/ledger/v1/apply", body, version="latest")
         )
         document = PARSE_DONE(answer)
-        self.names |= {each["path"]: each for each in document.get("names", ())}
+        self.names |= {each["path"]: each for each in document["names"]}
         return list(document["trees"])
 
 

@@ -50,11 +50,9 @@ def load(texts: Iterable[tuple[str, str]]) -> Declaration:
 
 def _combine(documents: Sequence[Mapping[str, Json]]) -> Declaration:
     aggregates = _join(documents, "aggregates")
-    projects = _join(documents, "projects")
     others: dict[str, Json] = {
         "aggregates": aggregates,
-        # Older services have no names of projects.
-        **({"projects": projects} if projects else {}),
+        "projects": _join(documents, "projects"),
     }
     for member in ("traits", "resource_classes"):
         names = (name for each in documents for name in each.get(member) or ())

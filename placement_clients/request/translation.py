@@ -10,16 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 import os_resource_classes
+from oslo_utils.strutils import FALSE_STRINGS, TRUE_STRINGS
 
 from placement_clients.request.flavor import Flavor
 from placement_clients.request.image import Image
 from placement_clients.request.spec import FORBIDDEN, REQUIRED, Spec
 
 SHARED, DEDICATED, MIXED = "shared", "dedicated", "mixed"
-TRUE, FALSE = (
-    ("true", "t", "1", "yes", "y", "on"),
-    ("false", "f", "0", "no", "n", "off"),
-)
 HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 TPM = "COMPUTE_SECURITY_TPM_"
 TPM_MODELS = {"1.2": ("tpm-tis",), "2.0": ("tpm-tis", "tpm-crb")}
@@ -159,8 +156,8 @@ def _encryption(asked: _Asked) -> Iterator[Spec]:
     name = "mem_encryption"
     values = [each and each.lower() for each in asked.get(name)]
     for value in values:
-        asked.choose(name, value, (*TRUE, *FALSE))
-    wishes = {value in TRUE for value in values if value is not None}
+        asked.choose(name, value, (*TRUE_STRINGS, *FALSE_STRINGS))
+    wishes = {value in TRUE_STRINGS for value in values if value is not None}
     if len(wishes) > 1:
         raise Objection(f"flavor extra spec hw:{name}: the image says otherwise")
     if wishes != {True}:
