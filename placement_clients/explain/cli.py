@@ -11,7 +11,7 @@ from placement_clients.client import Client
 from placement_clients.errors import BadRequest, NotFound
 from placement_clients.explain import drawing, history
 from placement_clients.option import parser_of, placement_of
-from placement_clients.output import complain, console_of, run, show_json
+from placement_clients.output import Unusable, complain, console_of, run, show_json
 from placement_clients.record import Json
 from placement_foundation.observing import progress
 from placement_foundation.serving.terminal import visible
@@ -47,7 +47,7 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
-    return run(PROGRAM, partial(_run, arguments))
+    return run(PROGRAM, partial(_run, arguments), unusable=BAD_QUERY)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -55,8 +55,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return COMMANDS[command](placement_of(asked), query, asked)
     except BadRequest as exc:
-        complain(PROGRAM, [str(exc)])
-        return BAD_QUERY
+        raise Unusable(str(exc)) from exc
 
 
 def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
@@ -77,8 +76,7 @@ def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
         )
     except NotFound as exc:
         if asked.host and "No resource provider" in exc.detail:
-            complain(PROGRAM, [exc.reason])
-            return BAD_QUERY
+            raise Unusable(exc.reason) from exc
         raise
     if asked.format == "json":
         show_json(document)
