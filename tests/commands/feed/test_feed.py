@@ -129,42 +129,50 @@ def forwarder(
     return made, pauses
 
 
+@pytest.fixture
+def forward(
+    placement: Placement, receiver: Receiver, tmp_path: Path
+) -> Callable[..., Pauses]:
+    """Give a function that forwards what has changed, and returns the pauses."""
+
+    def forward(**wishes: Any) -> Pauses:
+        made, pauses = forwarder(placement, receiver, tmp_path / "state", **wishes)
+        made.run(once=True)
+        return pauses
+
+    forward()
+    return forward
+
+
 def test_what_changes_is_posted_in_order_and_signed(
-    placement: Placement,
-    provider: tuple[Client, str],
-    receiver: Receiver,
-    tmp_path: Path,
+    provider: tuple[Client, str], receiver: Receiver, forward: Callable[..., Pauses]
 ) -> None:
-    forward, _ = forwarder(placement, receiver, tmp_path / "state")
-    forward.run(once=True)
     assert receiver.events == []
     consumers = [claim(provider) for _ in range(3)]
-    forward.run(once=True)
+    forward()
     assert [each["subject"] for each in receiver.events] == consumers
     first = receiver.events[0]
     assert first["type"] == "org.openstack.placement.allocations.changed"
     assert first["source"] == "http://placement"
     assert first["data"]["after"] == {provider[1]: {"VCPU": 1}}
-    forward.run(once=True)
+    forward()
     assert len(receiver.events) == 3
 
 
 def test_a_receiver_that_is_away_is_tried_again_when_it_says(
-    placement: Placement,
     provider: tuple[Client, str],
     receiver: Receiver,
+    forward: Callable[..., Pauses],
     tmp_path: Path,
 ) -> None:
-    metrics = tmp_path / "feed.prom"
-    forward, pauses = forwarder(placement, receiver, tmp_path / "s", metrics=metrics)
-    forward.run(once=True)
     consumer = claim(provider)
     receiver.answers = [(503, {"retry-after": "7"}), (429, {}), (500, {})]
-    forward.run(once=True)
+    pauses = forward(metrics=tmp_path / "feed.prom")
     assert pauses[0] == 7
     assert pauses[1] < pauses[2] <= 4
     assert [each["subject"] for each in receiver.events] == [consumer]
-    assert "placement_feed_retries_total 3" in metrics.read_text()
+    metrics = (tmp_path / "feed.prom").read_text()
+    assert "placement_feed_retries_total 3" in metrics
 
 
 @pytest.mark.parametrize(
@@ -206,18 +214,13 @@ def test_a_page_that_is_not_from_placement_is_asked_for_again(
 
 
 def test_a_pause_is_neither_none_nor_longer_than_a_day(
-    placement: Placement,
-    provider: tuple[Client, str],
-    receiver: Receiver,
-    tmp_path: Path,
+    provider: tuple[Client, str], receiver: Receiver, forward: Callable[..., Pauses]
 ) -> None:
-    forward, pauses = forwarder(placement, receiver, tmp_path / "state")
-    forward.run(once=True)
     claim(provider)
     never = "Fri, 31 Dec 9999 23:59:59 GMT"
     wanted = ["0", "Thu, 01 Jan 1970 00:00:00 GMT", never, "9" * 400]
     receiver.answers = [(503, {"retry-after": each}) for each in wanted]
-    forward.run(once=True)
+    pauses = forward()
     assert 0.5 <= pauses[0] <= 1 <= pauses[1] <= 2
     assert pauses[2:] == [86400, 86400]
 
@@ -527,17 +530,15 @@ def test_an_answer_that_does_not_begin_in_time_is_none(head: bytes) -> None:
 
 
 def test_others_may_read_the_counts_but_not_the_cursor(
-    placement: Placement, receiver: Receiver, tmp_path: Path
+    forward: Callable[..., Pauses], tmp_path: Path
 ) -> None:
-    kept, metrics = tmp_path / "state", tmp_path / "feed.prom"
-    forward, _ = forwarder(placement, receiver, kept, metrics=metrics)
     mask = os.umask(0o027)
     try:
-        forward.run(once=True)
+        forward(metrics=tmp_path / "feed.prom")
     finally:
         os.umask(mask)
-    modes = [path.stat().st_mode & 0o777 for path in (kept, metrics)]
-    assert modes == [0o600, 0o640]
+    paths = (tmp_path / "state", tmp_path / "feed.prom")
+    assert [path.stat().st_mode & 0o777 for path in paths] == [0o600, 0o640]
 
 
 @pytest.mark.parametrize(
