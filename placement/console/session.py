@@ -83,11 +83,6 @@ def describe(config: cfg.ConfigOpts, caller: str) -> str:
     return "none" if option.is_loopback(caller) else "token"
 
 
-def make_limit() -> ThreadLimit:
-    """Return the limit of the threads of a process that sign-ins may occupy."""
-    return ThreadLimit(PART, PATIENCE)
-
-
 def begin(
     config: cfg.ConfigOpts, credentials: Credentials, limit: ThreadLimit
 ) -> Session:

@@ -16,6 +16,7 @@ from oslo_config import cfg
 from placement import errors
 from placement.console import page, session
 from placement_foundation import context
+from placement_foundation.http.thread_limit import ThreadLimit
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -45,7 +46,7 @@ class Site:
         self._application = application
         self._config = config
         self._files = page.load()
-        self._signing_in = session.make_limit()
+        self._signing_in = ThreadLimit(session.PART, session.PATIENCE)
 
     def __call__(
         self, environment: "WSGIEnvironment", start_response: "StartResponse"

@@ -145,9 +145,5 @@ def check_names(parts: DeclaredTree, world: StoredTrees) -> None:
             (part.inventories, world.class_names, UNKNOWN_CLASS),
         ):
             for name in sorted(names):
-                if not _may_exist(name, existing):
+                if not (is_custom(name) or name in existing):
                     raise Undeclarable(complain(name, existing, complaint))
-
-
-def _may_exist(name: str, known: Collection[str]) -> bool:
-    return is_custom(name) or name in known

@@ -9,6 +9,7 @@ import random
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
+from placement.model.inventory import Inventory
 from placement.model.tree import SHARING
 
 PREFIX = "demo-"
@@ -46,21 +47,12 @@ Claims = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlannedInventory:
-    """How much of a class a provider has."""
-
-    total: int
-    reserved: int = 0
-    ratio: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class PlannedProvider:
     """A provider; ``inventories`` are keyed by resource class, aggregates are names."""
 
     name: str
     parent: str | None
-    inventories: Mapping[str, PlannedInventory]
+    inventories: Mapping[str, Inventory]
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
 
@@ -82,6 +74,11 @@ class CloudPart:
 
     providers: tuple[PlannedProvider, ...]
     consumers: tuple[PlannedConsumer, ...] = ()
+
+
+def _inventory(total: int, reserved: int = 0, ratio: float = 1.0) -> Inventory:
+    """Return an inventory of which one consumer may take everything."""
+    return Inventory(total, reserved, max_unit=total, allocation_ratio=ratio)
 
 
 def uuid_of(name: str) -> str:
@@ -125,7 +122,7 @@ def _storage(zone: int, total: int) -> PlannedProvider:
     return PlannedProvider(
         _storage_name(zone),
         None,
-        {"DISK_GB": PlannedInventory(total, reserved=total // 20)},
+        {"DISK_GB": _inventory(total, reserved=total // 20)},
         (SHARING, SSD),
         (_zone(zone),),
     )
@@ -153,7 +150,7 @@ class _Host:
         return self._kind(self)
 
     def provider(
-        self, inventories: Mapping[str, PlannedInventory], *traits: str
+        self, inventories: Mapping[str, Inventory], *traits: str
     ) -> PlannedProvider:
         """Return the root of the host."""
         return PlannedProvider(
@@ -188,13 +185,11 @@ class _Host:
         return PlannedConsumer(name, project, kind, days, claims)
 
     def fill(
-        self, provider: str, inventories: Mapping[str, PlannedInventory], disk: str
+        self, provider: str, inventories: Mapping[str, Inventory], disk: str
     ) -> list[PlannedConsumer]:
         """Return servers of the usual kind, more of them on a busier host."""
         room = {
-            name: int(
-                (inventory.total - inventory.reserved) * inventory.ratio * self._busy
-            )
+            name: int(inventory.capacity * self._busy)
             for name, inventory in inventories.items()
         }
         consumers: list[PlannedConsumer] = []
@@ -214,8 +209,8 @@ class _Host:
 def _compute(host: _Host) -> CloudPart:
     """Make a host that uses the disk of its zone."""
     inventories = {
-        "VCPU": PlannedInventory(64, reserved=2, ratio=4.0),
-        "MEMORY_MB": PlannedInventory(262_144, reserved=8_192),
+        "VCPU": _inventory(64, reserved=2, ratio=4.0),
+        "MEMORY_MB": _inventory(262_144, reserved=8_192),
     }
     return CloudPart(
         (host.provider(inventories),),
@@ -226,9 +221,9 @@ def _compute(host: _Host) -> CloudPart:
 def _local(host: _Host) -> CloudPart:
     """Make a host with its own disks."""
     inventories = {
-        "VCPU": PlannedInventory(96, reserved=4, ratio=2.0),
-        "MEMORY_MB": PlannedInventory(393_216, reserved=16_384),
-        "DISK_GB": PlannedInventory(7_200, reserved=200),
+        "VCPU": _inventory(96, reserved=4, ratio=2.0),
+        "MEMORY_MB": _inventory(393_216, reserved=16_384),
+        "DISK_GB": _inventory(7_200, reserved=200),
     }
     return CloudPart(
         (host.provider(inventories, SSD),),
@@ -238,13 +233,13 @@ def _local(host: _Host) -> CloudPart:
 
 def _numa(host: _Host) -> CloudPart:
     """Make a host with two NUMA nodes, each with a card that has two ports."""
-    providers = [host.provider({"DISK_GB": PlannedInventory(3_600, reserved=100)})]
+    providers = [host.provider({"DISK_GB": _inventory(3_600, reserved=100)})]
     consumers = []
     for node in range(2):
         numa = f"{host.name}-numa{node}"
         inventories = {
-            "PCPU": PlannedInventory(32),
-            "MEMORY_MB": PlannedInventory(196_608, reserved=8_192),
+            "PCPU": _inventory(32),
+            "MEMORY_MB": _inventory(196_608, reserved=8_192),
         }
         providers.append(
             PlannedProvider(numa, host.name, inventories, ("HW_NUMA_ROOT",))
@@ -253,7 +248,7 @@ def _numa(host: _Host) -> CloudPart:
         providers.append(PlannedProvider(card, numa, {}, ("HW_NIC_SRIOV",)))
         ports = [f"{card}-port{port}" for port in range(2)]
         for port in ports:
-            functions = {"SRIOV_NET_VF": PlannedInventory(8)}
+            functions = {"SRIOV_NET_VF": _inventory(8)}
             providers.append(
                 PlannedProvider(port, card, functions, ("HW_NIC_OFFLOAD_TSO",))
             )
@@ -271,9 +266,9 @@ def _numa(host: _Host) -> CloudPart:
 def _gpu(host: _Host) -> CloudPart:
     """Make a host with GPU cards, each of which is allocated as a whole."""
     inventories = {
-        "VCPU": PlannedInventory(128, reserved=4),
-        "MEMORY_MB": PlannedInventory(1_048_576, reserved=16_384),
-        "DISK_GB": PlannedInventory(7_200, reserved=200),
+        "VCPU": _inventory(128, reserved=4),
+        "MEMORY_MB": _inventory(1_048_576, reserved=16_384),
+        "DISK_GB": _inventory(7_200, reserved=200),
     }
     providers = [host.provider(inventories, SSD)]
     consumers = []
@@ -281,7 +276,7 @@ def _gpu(host: _Host) -> CloudPart:
         card = f"{host.name}-gpu{number}"
         providers.append(
             PlannedProvider(
-                card, host.name, {"PGPU": PlannedInventory(1)}, ("HW_GPU_API_VULKAN",)
+                card, host.name, {"PGPU": _inventory(1)}, ("HW_GPU_API_VULKAN",)
             )
         )
         if host.chance(0.9):

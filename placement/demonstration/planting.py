@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import models
 from placement.demonstration import cloud
+from placement.model.member import members_of
 from placement.objects import (
     clock,
     creation,
@@ -108,16 +109,8 @@ class _Planter:
         )
         of_it = {"resource_provider_id": key}
         for name, inventory in provider.inventories.items():
-            amounts = {
-                "resource_class_id": self._classes[name],
-                "total": inventory.total,
-                "reserved": inventory.reserved,
-                "min_unit": 1,
-                "max_unit": inventory.total,
-                "step_size": 1,
-                "allocation_ratio": inventory.ratio,
-            }
-            yield models.Inventory, of_it | amounts
+            of_class = {"resource_class_id": self._classes[name]}
+            yield models.Inventory, of_it | of_class | members_of(inventory)
         for name in provider.traits:
             yield models.ResourceProviderTrait, of_it | {"trait_id": self._traits[name]}
         for name in provider.aggregates:

@@ -1,6 +1,6 @@
 """The pages next to the API, and the rule that guards the metrics."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -67,10 +67,6 @@ class Guarded:
         try:
             self._enforcer.authorize(RULE, asking)
         except errors.Forbidden as error:
-            refusal = Page(_telling(error))
-            return refusal(environment, start_response)
+            refusal = Text(f"{error}\n", error.status)
+            return Page(lambda: refusal)(environment, start_response)
         return self._page(environment, start_response)
-
-
-def _telling(error: errors.ServiceError) -> Callable[[], Text]:
-    return lambda: Text(f"{error}\n", error.status)

@@ -59,7 +59,13 @@ def _read(
     """File new entries, and return a page."""
 
     def read(connection: sa.Connection, state: FilingState) -> EntryPage:
-        return _read_once(connection, state, since, filters, limit)
+        if since == NOW:
+            cursor = reading.newest(state)
+            return EntryPage([], cursor, more=False, begins=state.begins)
+        if isinstance(since, Cursor):
+            reading.check_cursor(connection, state, since)
+        cursor = since if isinstance(since, Cursor) else reading.oldest(state)
+        return reading.list_after(connection, state, cursor, filters, limit)
 
     deadline = time.monotonic() + LAG
     while True:
@@ -72,20 +78,3 @@ def _read(
                     f"since it was given. {reading.READ_FLEET}"
                 ) from exc
         time.sleep(PAUSE)
-
-
-def _read_once(
-    connection: sa.Connection,
-    state: FilingState,
-    since: Since,
-    filters: EntryFilters,
-    limit: int,
-) -> EntryPage:
-    if since == NOW:
-        return EntryPage([], reading.newest(state), more=False, begins=state.begins)
-    if isinstance(since, Cursor):
-        reading.check_cursor(connection, state, since)
-        cursor = since
-    else:
-        cursor = reading.oldest(state)
-    return reading.list_after(connection, state, cursor, filters, limit)
