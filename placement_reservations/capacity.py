@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-NO_TIME = datetime.timedelta()
 # The largest amount of each resource: the limit of the tables.
 LARGEST = 0x7FFFFFFF
 
@@ -98,6 +97,8 @@ class Interval:
 class Holding:
     """Slots of one size that a reservation holds on a host.
 
+    The interval ends with the cleaning after the lease.
+
     While a lease is changed, its reservations hold the slots that they have, and those
     that are ``wanted``: at each moment, the larger of the two counts.
     """
@@ -114,12 +115,9 @@ class Holding:
         """Return the use of all its slots together."""
         return self.size.times(self.count)
 
-    def overlaps(self, interval: Interval, cleaning: datetime.timedelta) -> bool:
-        """Return whether it, or the cleaning after it, overlaps an interval."""
-        return (
-            interval.start < self.interval.end + cleaning
-            and interval.end + cleaning > self.interval.start
-        )
+    def overlaps(self, interval: Interval) -> bool:
+        """Return whether it overlaps an interval."""
+        return interval.start < self.interval.end and interval.end > self.interval.start
 
 
 # How many slots a host can give: its id, and their number.
@@ -130,19 +128,13 @@ class NotEnough(Exception):
     """The hosts do not have enough free slots."""
 
 
-def peak_use(
-    holdings: Iterable[Holding], interval: Interval, cleaning: datetime.timedelta
-) -> Size:
-    """Return the most that is used of each resource at any moment of an interval.
-
-    A holding uses a host until the cleaning after it is over; the interval itself is
-    followed by a cleaning, too.
-    """
+def peak_use(holdings: Iterable[Holding], interval: Interval) -> Size:
+    """Return the most that is used of each resource at any moment of an interval."""
     changes: list[tuple[datetime.datetime, bool, Holding]] = []
     for holding in holdings:
-        if holding.overlaps(interval, cleaning):
+        if holding.overlaps(interval):
             start = max(holding.interval.start, interval.start)
-            end = holding.interval.end + cleaning
+            end = holding.interval.end
             changes += [(start, True, holding), (end, False, holding)]
     # A holding that ends makes room for one that begins at the same moment.
     changes.sort(key=lambda change: change[:2])
@@ -163,13 +155,12 @@ def count_free(
     holdings: Iterable[Holding],
     interval: Interval,
     size: Size,
-    cleaning: datetime.timedelta = NO_TIME,
 ) -> int:
     """Return how many slots of a size fit on a host besides its holdings.
 
     :param size: at least one amount in it is not 0
     """
-    peak = peak_use(holdings, interval, cleaning)
+    peak = peak_use(holdings, interval)
     fitting = []
     for total, used, wanted in zip(
         capacity.amounts(), peak.amounts(), size.amounts(), strict=True
@@ -186,10 +177,9 @@ def list_short(
     holdings: Iterable[Holding],
     interval: Interval,
     size: Size,
-    cleaning: datetime.timedelta = NO_TIME,
 ) -> list[str]:
     """Return the resources of which a host has too little for one more slot."""
-    needed = (peak_use(holdings, interval, cleaning) + size).amounts()
+    needed = (peak_use(holdings, interval) + size).amounts()
     amounts = zip(RESOURCES, needed, capacity.amounts(), strict=True)
     return [name for name, amount, total in amounts if amount > total]
 
@@ -255,7 +245,6 @@ def offers(
     held: Mapping[int, Sequence[Holding]],
     interval: Interval,
     size: Size,
-    cleaning: datetime.timedelta = NO_TIME,
 ) -> Iterator[Offer]:
     """Yield the offer of each host; hosts in use in the interval come first.
 
@@ -264,12 +253,10 @@ def offers(
     """
     for host_id in sorted(capacities, key=lambda host_id: not held.get(host_id)):
         there = held.get(host_id, ())
-        yield host_id, count_free(capacities[host_id], there, interval, size, cleaning)
+        yield host_id, count_free(capacities[host_id], there, interval, size)
 
 
-def _has_room(
-    capacity: Size, holdings: Sequence[Holding], cleaning: datetime.timedelta
-) -> bool:
+def _has_room(capacity: Size, holdings: Sequence[Holding]) -> bool:
     """Return whether a host can keep all its holdings."""
     if not holdings:
         return True
@@ -277,24 +264,20 @@ def _has_room(
         min(holding.interval.start for holding in holdings),
         max(holding.interval.end for holding in holdings),
     )
-    return not list_short(capacity, holdings, whole, Size(), cleaning)
+    return not list_short(capacity, holdings, whole, Size())
 
 
-def count_displaced(
-    capacity: Size,
-    holdings: Sequence[Holding],
-    cleaning: datetime.timedelta = NO_TIME,
-) -> dict[str, int]:
+def count_displaced(capacity: Size, holdings: Sequence[Holding]) -> dict[str, int]:
     """Return how many slots a host cannot keep, keyed by reservation id.
 
     :param holdings: the promised slots of the host, the most important first
     """
-    if _has_room(capacity, holdings, cleaning):
+    if _has_room(capacity, holdings):
         return {}
     kept: list[Holding] = []
     displaced: Counter[str] = Counter()
     for holding in holdings:
-        free = count_free(capacity, kept, holding.interval, holding.size, cleaning)
+        free = count_free(capacity, kept, holding.interval, holding.size)
         count = min(free, holding.count)
         if count:
             kept.append(dataclasses.replace(holding, count=count))

@@ -6,6 +6,7 @@ from typing import Self
 
 from placement_clients.client import Client
 from placement_foundation.database.storage import Database
+from placement_reservations.capacity import Interval
 from placement_reservations.clock import Clock
 from placement_reservations.compute import Compute
 
@@ -27,6 +28,10 @@ class Rules:
     retry: datetime.timedelta = datetime.timedelta(minutes=1)
     watch: datetime.timedelta = datetime.timedelta(minutes=1)
     notice: datetime.timedelta = datetime.timedelta(hours=1)
+
+    def use_of(self, interval: Interval) -> Interval:
+        """Return when a lease uses its hosts: until the cleaning after it is over."""
+        return Interval(interval.start, interval.end + self.cleaning)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def _prepare(
     every = allocations.list_every(connection, cleaning, world.clock.now())
     changed = {each.id for each in target.changed}
     holdings = [each for each in every if each.reservation_id not in changed]
-    chosen = Selection(sight.hosts, holdings, target.interval, cleaning)
+    chosen = Selection(sight.hosts, holdings, world.rules.use_of(target.interval))
     slots = _select(connection, chosen, target, sight)
     steps: list[plan.Step] = []
     for each in target.changed:

@@ -87,7 +87,8 @@ def _promise(
     """Choose slots and store them: of two concurrent requests, the second one waits."""
     cleaning = world.rules.cleaning
     holdings = allocations.list_every(connection, cleaning, world.clock.now())
-    chosen = selection.Selection(sight.hosts, holdings, lease.interval, cleaning)
+    use = world.rules.use_of(lease.interval)
+    chosen = selection.Selection(sight.hosts, holdings, use)
     subject = leases.subject(lease.id)
     claim = execution.begin(connection, world, subject, OPERATION)
     leases.insert(connection, lease)

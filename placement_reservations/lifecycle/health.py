@@ -151,51 +151,45 @@ def _displaced(
         return pending, holding.interval.start
 
     # Leases that are over, but could not be ended, take room from others.
+    cleaned = now + world.rules.cleaning
     held = capacity.by_host(
         each
         for each in every
-        if (each.reservation_id in concerned or each.interval.end > now)
+        if (each.reservation_id in concerned or each.interval.end > cleaned)
         and not each.wanted
     )
     lacking: dict[str, dict[int, Lack]] = {}
     for host in known:
         there = sorted(held.get(host.id, ()), key=importance)
-        counts = _count_displaced(host, there, world.rules.cleaning)
+        counts = _count_displaced(host, there)
         for holding in there:
             count = counts.pop(holding.reservation_id, 0)
             if count and holding.reservation_id in concerned:
-                why = _explain(host, holding, there, world.rules.cleaning)
+                why = _explain(host, holding, there)
                 reason = f"Host {host.id} cannot keep {count} of its slots: it {why}."
                 lack = lacking.setdefault(holding.reservation_id, {})
                 lack[host.id] = Lack(count, reason)
     return lacking
 
 
-def _count_displaced(
-    host: Host, held: Sequence[Holding], cleaning: datetime.timedelta
-) -> dict[str, int]:
+def _count_displaced(host: Host, held: Sequence[Holding]) -> dict[str, int]:
     """Return how many slots a host cannot keep, keyed by reservation id."""
     if not host.reservable:
-        return capacity.count_displaced(Size(), held, cleaning)
+        return capacity.count_displaced(Size(), held)
     refused = [each for each in held if host.limits.list_refused(each.size)]
     kept = [each for each in held if each not in refused]
     return {
-        **capacity.count_displaced(host.room, kept, cleaning),
-        **capacity.count_displaced(Size(), refused, cleaning),
+        **capacity.count_displaced(host.room, kept),
+        **capacity.count_displaced(Size(), refused),
     }
 
 
-def _explain(
-    host: Host,
-    holding: Holding,
-    held: Sequence[Holding],
-    cleaning: datetime.timedelta,
-) -> str:
+def _explain(host: Host, holding: Holding, held: Sequence[Holding]) -> str:
     if not host.reservable:
         return "cannot be used now"
     others = [each for each in held if each is not holding]
     return selection.describe_lack(
-        host, holding.use, holding.size, others, holding.interval, cleaning
+        host, holding.use, holding.size, others, holding.interval
     )
 
 
@@ -214,7 +208,7 @@ class _Moves:
         lacking: Mapping[str, Mapping[int, Lack]],
     ) -> None:
         self._connection = connection
-        self._cleaning = world.rules.cleaning
+        self._rules = world.rules
         self._hosts = known
         self._lacking = lacking
         self._holdings: dict[str, list[Holding]] = {}
@@ -235,10 +229,11 @@ class _Moves:
             return False
         LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
         interval, size = lease.interval, reservation.wish.size
+        use = self._rules.use_of(interval)
         allocations.delete(self._connection, reservation.id)
         allocations.insert(self._connection, reservation.id, slots, interval, size)
         self._holdings[reservation.id] = [
-            Holding(host_id, reservation.id, interval, size, count)
+            Holding(host_id, reservation.id, use, size, count)
             for host_id, count in slots.items()
         ]
         leases.update_reservation(
@@ -262,6 +257,7 @@ class _Moves:
             if reservation_id != reservation.id
             for each in there
         )
-        chosen = Selection(self._hosts, others, lease.interval, self._cleaning)
+        use = self._rules.use_of(lease.interval)
+        chosen = Selection(self._hosts, others, use)
         chosen.hold(reservation, kept)
         return chosen.choose_anew(reservation, required, kept)

@@ -35,11 +35,13 @@ class Opening:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Room:
-    """The hosts, the promises on them, and a lease to find room for."""
+    """The hosts, the promises on them, and a lease to find room for.
+
+    Its ``duration`` includes the cleaning after it.
+    """
 
     hosts: Sequence[Host]
     holdings: Sequence[Holding]
-    cleaning: datetime.timedelta
     wanted: Sequence[tuple[Reservation, Requirement]]
     duration: datetime.timedelta
 
@@ -56,7 +58,7 @@ class Room:
 
     def _selection(self, start: datetime.datetime) -> selection.Selection:
         interval = Interval(start, start + self.duration)
-        return selection.Selection(self.hosts, self.holdings, interval, self.cleaning)
+        return selection.Selection(self.hosts, self.holdings, interval)
 
     def _find_refused(
         self, chosen: selection.Selection
@@ -77,9 +79,9 @@ class Room:
         Each has the hosts of these promises. Between two starts nothing changes.
         """
         changes: dict[datetime.datetime, set[int]] = {window.start: set()}
-        ahead = self.cleaning + self.duration - STEP
+        ahead = self.duration - STEP
         for held in self.holdings:
-            times = [held.interval.end + self.cleaning]
+            times = [held.interval.end]
             # Before it, the lease is over when this promise begins. There may be no
             # such time: a lease may last longer than there have been years.
             if held.interval.start - window.start >= ahead:
@@ -112,9 +114,8 @@ def load(
     return Room(
         hosts.list_hosts(connection),
         allocations.list_every(connection, cleaning, world.clock.now()),
-        cleaning,
         wanted,
-        duration,
+        duration + cleaning,
     )
 
 
@@ -144,7 +145,7 @@ def spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
             for host_id in sizes.keys() & host_ids if counts else sizes:
                 there = held.get(host_id, ())
                 counts[host_id] = capacity.count_free(
-                    sizes[host_id], there, interval, wish.size, room.cleaning
+                    sizes[host_id], there, interval, wish.size
                 )
         is_free = all(
             selection.count_usable(counts.values(), wish) >= wish.amount

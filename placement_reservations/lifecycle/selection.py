@@ -1,6 +1,5 @@
 """Which slots a lease gets: on suitable hosts, besides the slots already promised."""
 
-import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -47,6 +46,7 @@ class Selection:
     Slots chosen earlier count when later ones are chosen.
 
     :param holdings: the slots promised to others
+    :param interval: when the lease uses its hosts, the cleaning after it included
     """
 
     def __init__(
@@ -54,13 +54,11 @@ class Selection:
         known: Sequence[Host],
         holdings: Iterable[Holding],
         interval: Interval,
-        cleaning: datetime.timedelta,
     ) -> None:
         self._hosts = known
         self._interval = interval
-        self._cleaning = cleaning
         self._held = capacity.by_host(
-            each for each in holdings if each.overlaps(interval, cleaning)
+            each for each in holdings if each.overlaps(interval)
         )
 
     def choose(
@@ -80,7 +78,6 @@ class Selection:
             self._held,
             self._interval,
             wish.size,
-            self._cleaning,
         )
         chosen = capacity.choose(offers, wish.amount, wish.affinity, held)
         added = {
@@ -140,9 +137,7 @@ class Selection:
     def _lack(self, host: Host, wish: Wish) -> str:
         """Return what a host lacks for one more slot."""
         there = self._held.get(host.id, ())
-        return describe_lack(
-            host, wish.size, wish.size, there, self._interval, self._cleaning
-        )
+        return describe_lack(host, wish.size, wish.size, there, self._interval)
 
     def hold(self, reservation: Reservation, slots: Mapping[int, int]) -> None:
         """Count slots as promised."""
@@ -191,7 +186,6 @@ class Selection:
             self._held.get(host.id, ()),
             self._interval,
             wish.size,
-            self._cleaning,
         )
 
 
@@ -223,7 +217,6 @@ def describe_lack(
     size: capacity.Size,
     held: Sequence[Holding],
     interval: Interval,
-    cleaning: datetime.timedelta,
 ) -> str:
     """Return why a host cannot have slots of a size besides those that are held.
 
@@ -232,7 +225,7 @@ def describe_lack(
     refused = host.limits.list_refused(size)
     if refused:
         return f"gives no server such an amount of {', '.join(refused)}"
-    names = capacity.list_short(host.room, held, interval, use, cleaning)
+    names = capacity.list_short(host.room, held, interval, use)
     used = "" if host.limits.used == capacity.Size() else OTHERS
     return f"has too little {', '.join(names)}{used}"
 

@@ -48,11 +48,11 @@ def list_every(
         .group_by(*columns)
         .order_by(sa.func.min(table.id))
     )
-    held = [_holding(row, now) for row in connection.execute(query)]
+    held = [_holding(row, cleaning, now) for row in connection.execute(query)]
     return held + _list_cleanings(connection, cleaning, now)
 
 
-def _holding(row: Any, now: datetime.datetime) -> Holding:
+def _holding(row: Any, cleaning: datetime.timedelta, now: datetime.datetime) -> Holding:
     """Return slots; those of a lease that could not be ended are held until it is."""
     end = row.end_date
     # A lease whose end has just come ends with the next turn of an event loop.
@@ -61,7 +61,7 @@ def _holding(row: Any, now: datetime.datetime) -> Holding:
     return Holding(
         row.computehost_id,
         row.reservation_id,
-        Interval(row.start_date, end),
+        Interval(row.start_date, end + cleaning),
         _size(row),
         row.slots,
         row.wanted,
@@ -81,7 +81,7 @@ def _list_cleanings(
         Holding(
             row.computehost_id,
             "",
-            Interval(row.end_date, row.end_date),
+            Interval(row.end_date, row.end_date + cleaning),
             _size(row),
             row.slots,
         )

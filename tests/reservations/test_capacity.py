@@ -15,7 +15,6 @@ MOMENTS = range(-3, 15)
 
 SIZES = st.builds(Size, st.integers(1, 3), st.integers(0, 3), st.integers(0, 3))
 HOSTS = st.builds(Size, st.integers(0, 8), st.integers(0, 8), st.integers(0, 8))
-CLEANINGS = st.integers(0, 2).map(lambda minutes: datetime.timedelta(minutes=minutes))
 AFFINITIES = st.sampled_from([None, True, False])
 
 
@@ -36,18 +35,18 @@ HOLDINGS = st.builds(
 )
 
 
-def is_used(interval: Interval, moment: int, cleaning: datetime.timedelta) -> bool:
+def is_used(interval: Interval, moment: int) -> bool:
     """Return whether a host is used in the minute that begins at a moment."""
-    return interval.start <= at(moment) < interval.end + cleaning
+    return interval.start <= at(moment) < interval.end
 
 
-def fits(host: Size, holdings: Sequence[Holding], cleaning: datetime.timedelta) -> bool:
+def fits(host: Size, holdings: Sequence[Holding]) -> bool:
     """Check every minute, adding up the amounts of every single slot."""
     for moment in MOMENTS:
         used = [0, 0, 0]
         for holding in holdings:
             for _ in range(holding.count):
-                if is_used(holding.interval, moment, cleaning):
+                if is_used(holding.interval, moment):
                     amounts = holding.size.amounts()
                     used = [a + b for a, b in zip(used, amounts, strict=True)]
         if any(a > b for a, b in zip(used, host.amounts(), strict=True)):
@@ -55,36 +54,30 @@ def fits(host: Size, holdings: Sequence[Holding], cleaning: datetime.timedelta) 
     return True
 
 
-def is_beside(one: Interval, other: Interval, cleaning: datetime.timedelta) -> bool:
-    return any(
-        is_used(one, moment, cleaning) and is_used(other, moment, cleaning)
-        for moment in MOMENTS
-    )
+def is_beside(one: Interval, other: Interval) -> bool:
+    return any(is_used(one, moment) and is_used(other, moment) for moment in MOMENTS)
 
 
 @settings(max_examples=300)
-@given(HOSTS, st.lists(HOLDINGS, max_size=5), INTERVALS, SIZES, CLEANINGS)
+@given(HOSTS, st.lists(HOLDINGS, max_size=5), INTERVALS, SIZES)
 def test_free_slots_are_those_that_fit_at_every_moment(
     host: Size,
     holdings: list[Holding],
     interval: Interval,
     size: Size,
-    cleaning: datetime.timedelta,
 ) -> None:
-    free = capacity.count_free(host, holdings, interval, size, cleaning)
-    beside = [each for each in holdings if each.overlaps(interval, cleaning)]
+    free = capacity.count_free(host, holdings, interval, size)
+    beside = [each for each in holdings if each.overlaps(interval)]
     for count in range(1, 9):
         new = Holding(1, "new", interval, size, count)
         # A moment that is full without the new slots is full in their interval, or does
         # not concern them.
-        here = [clipped(each, interval, cleaning) for each in beside]
-        assert (count <= free) == fits(host, [*here, new], cleaning)
+        here = [clipped(each, interval) for each in beside]
+        assert (count <= free) == fits(host, [*here, new])
 
 
-def clipped(
-    holding: Holding, interval: Interval, cleaning: datetime.timedelta
-) -> Holding:
-    """Return the part of a holding within an interval and the cleaning after it."""
+def clipped(holding: Holding, interval: Interval) -> Holding:
+    """Return the part of a holding within an interval."""
     start = max(holding.interval.start, interval.start)
     end = min(holding.interval.end, interval.end)
     return Holding(
@@ -92,13 +85,12 @@ def clipped(
     )
 
 
-@given(st.lists(st.tuples(HOLDINGS, CLEANINGS), max_size=4), INTERVALS)
+@given(st.lists(HOLDINGS, max_size=4), INTERVALS)
 def test_an_overlap_is_one_moment_in_common(
-    held: list[tuple[Holding, datetime.timedelta]], interval: Interval
+    held: list[Holding], interval: Interval
 ) -> None:
-    for holding, cleaning in held:
-        met = is_beside(holding.interval, interval, cleaning)
-        assert holding.overlaps(interval, cleaning) == met
+    for holding in held:
+        assert holding.overlaps(interval) == is_beside(holding.interval, interval)
 
 
 @settings(max_examples=200)
@@ -156,20 +148,20 @@ def test_hosts_in_use_come_first() -> None:
     assert list(offers) == [(1, 2), (3, 2)]
 
 
-@given(HOSTS, st.lists(HOLDINGS, max_size=5), CLEANINGS)
+@given(HOSTS, st.lists(HOLDINGS, max_size=5))
 def test_what_a_host_keeps_fits_and_one_slot_more_does_not(
-    host: Size, holdings: list[Holding], cleaning: datetime.timedelta
+    host: Size, holdings: list[Holding]
 ) -> None:
     holdings = [
         Holding(1, f"{number}", each.interval, each.size, each.count)
         for number, each in enumerate(holdings)
     ]
-    displaced = capacity.count_displaced(host, holdings, cleaning)
+    displaced = capacity.count_displaced(host, holdings)
     kept = []
     for each in holdings:
         count = each.count - displaced.get(each.reservation_id, 0)
         kept.append(Holding(1, each.reservation_id, each.interval, each.size, count))
         if count < each.count:
             more = [*kept[:-1], Holding(1, "", each.interval, each.size, count + 1)]
-            assert not fits(host, more, cleaning)
-    assert fits(host, kept, cleaning)
+            assert not fits(host, more)
+    assert fits(host, kept)
