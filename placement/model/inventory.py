@@ -70,22 +70,22 @@ class InventoryUsage(Inventory):
         """Return whether there is room for an amount in addition to what is used."""
         return self.used + amount <= self.capacity
 
-    def fits(self, amount: int) -> bool:
-        """Return whether an amount can be allocated: it suits, and there is room."""
-        # There is never more room than the most units.
-        return self.min_unit <= amount <= self.room and amount % self.step_size == 0
-
 
 def all_fit(
     inventories: Mapping[str, InventoryUsage], amounts: Iterable[tuple[str, int]]
 ) -> bool:
-    """Return whether amounts of some resource classes can be allocated.
+    """Return whether amounts of some resource classes suit, and there is room for them.
 
     :param inventories: those of one provider, by resource class
     """
     for name, amount in amounts:
         inventory = inventories.get(name)
-        if inventory is None or not inventory.fits(amount):
+        # There is never more room than the most units.
+        if (
+            inventory is None
+            or not inventory.min_unit <= amount <= inventory.room
+            or amount % inventory.step_size
+        ):
             return False
     return True
 

@@ -119,7 +119,7 @@ def _generate(
     answers = take_turns(anchors.in_order(), common, depth_first=depth_first)
     if snapshot.sharing:
         answers = _without_repeats(answers, frozenset(snapshot.sharing))
-    return (Candidate(made.slots, picks) for picks in answers)
+    return map(functools.partial(Candidate, made.slots), answers)
 
 
 def _without_repeats(
@@ -474,28 +474,9 @@ def take_turns(
 
     :param anchors: the anchors; an answer stands for an anchor that has no other
     """
-    while True:
-        hard: list[Anchor] = []
-        yield from _rounds(anchors, hard, search, depth_first)
-        search.tally.pauses += len(hard)
-        if not hard or search.budget.is_used_up:
-            search.tally.exhausted = bool(hard)
-            return
-        search.budget.enlarge_share()
-        anchors = hard
-
-
-def _rounds(
-    anchors: Iterable[Anchor | Picks],
-    hard: list[Anchor],
-    search: Search,
-    depth_first: bool,
-) -> Iterator[Picks]:
-    """Yield answers until each anchor has no more of them, or is hard.
-
-    :param hard: receives the hard anchors
-    """
+    budget = search.budget
     forgotten = Anchor(iter(()), search)
+    hard: list[Anchor] = []
     while True:
         rest: list[Anchor] = []
         for anchor in anchors:
@@ -512,7 +493,12 @@ def _rounds(
                 if not anchor.is_exhausted:
                     # With a budget that is used up the anchor never goes on: it would
                     # keep its domains in memory until the last anchor is done.
-                    hard.append(forgotten if search.budget.is_used_up else anchor)
+                    hard.append(forgotten if budget.is_used_up else anchor)
         if not rest:
-            return
+            search.tally.pauses += len(hard)
+            if not hard or budget.is_used_up:
+                search.tally.exhausted = bool(hard)
+                return
+            budget.enlarge_share()
+            rest, hard = hard, []
         anchors = rest

@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from placement.model.inventory import InventoryUsage
+from placement.model.inventory import InventoryUsage, all_fit
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING, Provider, Snapshot, Tree, snapshot_of
 from placement.search import engine
@@ -363,8 +363,7 @@ def test_what_fits_is_what_suits_and_has_room() -> None:
             used=rng.randint(0, 10),
         )
         amount = rng.randint(1, 8)
-        assert inventory.fits(amount) == (
-            inventory.suits(amount) and inventory.holds(amount)
-        )
-        fitting += inventory.fits(amount)
+        fits = all_fit({"VCPU": inventory}, [("VCPU", amount)])
+        assert fits == (inventory.suits(amount) and inventory.holds(amount))
+        fitting += fits
     assert 100 < fitting < 1_900

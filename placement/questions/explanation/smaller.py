@@ -177,7 +177,7 @@ def _fit(inventory: InventoryUsage, most: int, taken: int) -> Iterator[int]:
     """Yield the largest amount that an inventory may have beside some taken, if any."""
     most = min(most, inventory.room - taken)
     most -= most % inventory.step_size
-    if most > 0 and inventory.fits(most):
+    if most > 0 and inventory.suits(most):
         yield most
 
 
