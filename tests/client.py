@@ -45,6 +45,19 @@ class Client:
     def call(
         self, method: str, path: str, body: Any = None, version: str = "latest"
     ) -> Answer:
+        response = self.send(method, path, body, version)
+        document = json.loads(response.body) if response.body else None
+        return Answer(response.status_int, document)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        version: str = "latest",
+        **headers: str,
+    ) -> webob.Response:
+        """Return the whole response; underscores in names of headers are dashes."""
         request = webob.Request.blank(path, method=method)
         request.environ["wsgi.multithread"] = True
         request.headers["x-auth-token"] = self._user
@@ -53,9 +66,9 @@ class Client:
         if body is not None:
             request.content_type = "application/json"
             request.body = json.dumps(body).encode()
-        response = request.get_response(self._application)
-        document = json.loads(response.body) if response.body else None
-        return Answer(response.status_int, document)
+        for name, value in headers.items():
+            request.headers[name.replace("_", "-")] = value
+        return request.get_response(self._application)
 
     def get(self, path: str) -> Any:
         """Return the document at a path, which must exist."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -9,10 +10,20 @@ import sqlalchemy as sa
 from placement.forest import cache
 from placement_foundation.database.storage import Database
 from tests import backends, proxy
+from tests.client import Client
 from tests.instances import Instances
 from tests.proxy import Proxy
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
 PORTS = {"postgresql": 5432, "mysql": 3306}
+
+
+@pytest.fixture
+def client(application: "WSGIApplication") -> Client:
+    """Give an administrator's client of the service."""
+    return Client(application)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import random
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,15 +11,11 @@ from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
 from tests.turns import TOTAL, Players
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
 CRASHES = 4
 
 
 @pytest.fixture
-def players(application: "WSGIApplication") -> Players:
-    client = Client(application)
+def players(client: Client) -> Players:
     providers = client.make_provider(VCPU=TOTAL), client.make_provider()
     return Players(providers, [new_uuid() for _ in range(8)])
 

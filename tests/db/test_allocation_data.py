@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
-
-
 def leave_without_allocations(database: Database, consumer: str) -> None:
     """Remove what a consumer uses, and leave its record with generation 0."""
 

@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -19,15 +19,7 @@ from tests.backends import KIND
 from tests.client import Answer, Client, new_uuid, wants
 from tests.threads import at_once, statuses
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
 WRITERS = 8
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 def test_claims_succeed_while_there_is_room_and_take_no_more_than_there_is(

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -12,9 +12,6 @@ from oslo_db import exception as db_exc
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from tests.client import Answer, Client, new_uuid, wants
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 
 class Scene:
@@ -95,11 +92,6 @@ def deadlock_at(database: Database, number: int) -> Iterator[list[str]]:
         yield executed
     finally:
         sa.event.remove(database.engine, "before_cursor_execute", fail)
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,9 @@
 """Bodies with more in them than one SQL statement can compare with."""
 
-from typing import TYPE_CHECKING
-
-import pytest
-
 from tests.client import Client, new_uuid, wants
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 # SQLite takes 32766 parameters, PostgreSQL 65535.
 MANY = 66000
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 def test_a_body_may_name_very_many_consumers(client: Client) -> None:

@@ -1,15 +1,9 @@
 """In which order capacity lists hosts."""
 
-from typing import TYPE_CHECKING
-
 from tests.client import Client
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
-
-def test_the_most_comes_first_then_the_name(application: "WSGIApplication") -> None:
-    client = Client(application)
+def test_the_most_comes_first_then_the_name(client: Client) -> None:
     # The name of each is its UUID.
     few = [client.make_provider(VCPU=4) for _ in range(6)]
     many = [client.make_provider(VCPU=8) for _ in range(2)]

@@ -4,7 +4,7 @@ import functools
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -18,9 +18,6 @@ from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 # How many bytes more may be in memory if eight times as much is copied.
 GROWTH = 500_000
@@ -91,12 +88,12 @@ def fill_our_own_tables(client: Client) -> None:
 @pytest.mark.parametrize("kind", OTHERS[backends.KIND])
 def test_a_cloud_moves_to_another_kind_of_database_and_back(
     planted: Database,
-    application: "WSGIApplication",
+    client: Client,
     tmp_path: Path,
     kind: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    fill_our_own_tables(Client(application))
+    fill_our_own_tables(client)
     before = everything(planted)
     with backends.empty_database(tmp_path, kind) as url:
         assert manage.main(["copy", url_of(planted), url]) == 0
@@ -104,12 +101,12 @@ def test_a_cloud_moves_to_another_kind_of_database_and_back(
         moved = backends.connect(url)
         assert everything(moved) == before
         # It goes on counting where the copy ends.
-        client = Client(app.build(settings.make_config(), moved))
-        assert client.claim(new_uuid(), {client.make_provider(VCPU=1): {"VCPU": 1}})
+        there = Client(app.build(settings.make_config(), moved))
+        assert there.claim(new_uuid(), {there.make_provider(VCPU=1): {"VCPU": 1}})
         moved.engine.dispose()
         planted.write(backends.empty_placement)
         assert manage.main(["copy", url, url_of(planted)]) == 0
-    assert Client(application).get("/ledger/v1/fleet")["providers"]
+    assert client.get("/ledger/v1/fleet")["providers"]
 
 
 def test_a_database_that_is_not_empty_is_left_alone(

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -35,9 +35,6 @@ from tests.declarer import apply, foresee
 from tests.property import declaring
 from tests.property.declaring import Apply, Slow, Touch, Unit
 from tests.threads import at_once
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 STEPS = 12
 SEQUENCES = 4
@@ -157,11 +154,6 @@ def result_of(outcome: Outcome, number: int = 0) -> tuple[str, str | None]:
 
 def host_uuid(database: Database) -> str:
     return providers_of(database)["host"].uuid
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 def test_what_is_in_use_is_refused_and_the_tree_untouched(

@@ -1,7 +1,6 @@
 """The demonstration cloud: planted into an empty database, seen, and taken away."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -14,9 +13,6 @@ from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 # One rack of each kind.
 HOSTS = len(cloud.KINDS) * cloud.HOSTS_IN_A_RACK
@@ -41,10 +37,7 @@ def numbers(database: Database) -> dict[str, int]:
         }
 
 
-def test_the_cloud_is_what_a_service_sees(
-    application: "WSGIApplication", database: Database
-) -> None:
-    client = Client(application)
+def test_the_cloud_is_what_a_service_sees(client: Client, database: Database) -> None:
     assert client.get("/resource_providers")["resource_providers"] == []
     planted = plant(database, HOSTS)
     providers = client.get("/resource_providers")["resource_providers"]
@@ -87,27 +80,22 @@ def test_the_cloud_is_the_same_each_time_and_nothing_in_it_is_overfull() -> None
     assert max(shares) > 0.8
 
 
-def test_only_an_empty_database_is_filled(
-    application: "WSGIApplication", database: Database
-) -> None:
-    own = Client(application).make_provider(VCPU=4)
+def test_only_an_empty_database_is_filled(client: Client, database: Database) -> None:
+    own = client.make_provider(VCPU=4)
     before = numbers(database)
     with pytest.raises(errors.Conflict, match="empty"):
         plant(database, 3)
     assert numbers(database) == before
-    assert Client(application).usages(own) == {"VCPU": 0}
+    assert client.usages(own) == {"VCPU": 0}
 
 
-def test_all_of_it_goes_and_nothing_else(
-    application: "WSGIApplication", database: Database
-) -> None:
+def test_all_of_it_goes_and_nothing_else(client: Client, database: Database) -> None:
     before = numbers(database)
     planted = plant(database, HOSTS)
     assert remove(database) == planted
     assert numbers(database) == before
     # And it can be planted again.
     assert plant(database, HOSTS) == planted
-    client = Client(application)
     own = client.make_provider(VCPU=4)
     named_alike = {"uuid": new_uuid(), "name": "demo-mine"}
     assert client.call("POST", "/resource_providers", named_alike).status == 200
@@ -125,19 +113,17 @@ def test_all_of_it_goes_and_nothing_else(
     assert after["consumers"] == after["allocations"] == 1
 
 
-def test_a_stranger_below_it_keeps_it(
-    application: "WSGIApplication", database: Database
-) -> None:
+def test_a_stranger_below_it_keeps_it(client: Client, database: Database) -> None:
     plant(database, 3)
     before = numbers(database)
     [parent] = [
         each["uuid"]
-        for each in Client(application).get("/resource_providers?name=demo-storage-0")[
+        for each in client.get("/resource_providers?name=demo-storage-0")[
             "resource_providers"
         ]
     ]
     body = {"uuid": new_uuid(), "name": "mine", "parent_provider_uuid": parent}
-    assert Client(application).call("POST", "/resource_providers", body).status == 200
+    assert client.call("POST", "/resource_providers", body).status == 200
     with pytest.raises(errors.Conflict, match="mine"):
         remove(database)
     after = numbers(database)
@@ -206,11 +192,8 @@ def test_other_commands_need_a_configured_database(
     assert not embedded.exists()
 
 
-def test_leases_and_declarations_go_with_it(
-    application: "WSGIApplication", database: Database
-) -> None:
+def test_leases_and_declarations_go_with_it(client: Client, database: Database) -> None:
     plant(database, 3)
-    client = Client(application)
     storage_uuid, consumer = cloud.uuid_of("demo-storage-0"), new_uuid()
     assert client.claim(consumer, {storage_uuid: {"DISK_GB": 1}}).status == 204
     body = {"trees": [{"name": "demo-storage-0", "traits": ["CUSTOM_MINE"]}]}

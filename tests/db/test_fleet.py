@@ -29,16 +29,8 @@ if TYPE_CHECKING:
 EVERYTHING = "generation,parent,inventories,usages,traits,aggregates,allocations"
 
 
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
-
-
-def ask(application: "WSGIApplication", **headers: str) -> webob.Response:
-    request = webob.Request.blank(f"/ledger/v1/fleet?fields={EVERYTHING}")
-    request.headers["x-auth-token"] = "admin"
-    request.headers.update({name.replace("_", "-"): headers[name] for name in headers})
-    return request.get_response(application)
+def ask(client: Client, **headers: str) -> webob.Response:
+    return client.send("GET", f"/ledger/v1/fleet?fields={EVERYTHING}", **headers)
 
 
 def as_told_elsewhere(client: Client, listed: Any) -> dict[str, Any]:
@@ -180,12 +172,10 @@ def test_consumers_are_counted_once_in_each_tree(
             assert each["tree_consumers"] == expected[each["uuid"]]
 
 
-def test_the_lines_are_the_providers(
-    application: "WSGIApplication", database: Database
-) -> None:
+def test_the_lines_are_the_providers(client: Client, database: Database) -> None:
     cloud.plant(database, cloud.nested(30))
-    document = ask(application)
-    lines = ask(application, accept="application/x-ndjson")
+    document = ask(client)
+    lines = ask(client, accept="application/x-ndjson")
     assert lines.content_type == "application/x-ndjson"
     *providers, last = [json.loads(line) for line in lines.body.splitlines()]
     assert providers == document.json["providers"]
@@ -195,11 +185,11 @@ def test_the_lines_are_the_providers(
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
 def test_it_is_compressed_for_clients_that_accept_it(
-    application: "WSGIApplication", database: Database, media_type: str
+    client: Client, database: Database, media_type: str
 ) -> None:
     cloud.plant(database, cloud.flat(3))
-    plain = ask(application, accept=media_type, accept_encoding="identity")
-    packed = ask(application, accept=media_type, accept_encoding="gzip, deflate")
+    plain = ask(client, accept=media_type, accept_encoding="identity")
+    packed = ask(client, accept=media_type, accept_encoding="gzip, deflate")
     assert plain.content_encoding is None
     assert packed.content_encoding == "gzip"
     assert len(packed.body) < len(plain.body) / 3

@@ -31,11 +31,7 @@ LINES = "application/x-ndjson"
 
 
 def get(instance: Instance, question: str, **headers: str) -> webob.Response:
-    request = webob.Request.blank(question)
-    request.headers["x-auth-token"] = "admin"
-    for name, value in headers.items():
-        request.headers[name.replace("_", "-")] = value
-    response = request.get_response(instance.client._application)
+    response = instance.client.send("GET", question, **headers)
     # Until it is read, a heavy answer occupies a thread.
     assert response.body is not None
     return response

@@ -1,12 +1,9 @@
 """Who holds most of what a host lacks."""
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.client import Client, new_uuid
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 QUERY = "resources=VCPU:50"
 
@@ -18,9 +15,8 @@ def unmet(document: dict[str, Any], host: str) -> dict[str, Any]:
 
 
 def test_the_ten_that_hold_most_are_listed_the_largest_first(
-    application: "WSGIApplication",
+    client: Client,
 ) -> None:
-    client = Client(application)
     host = client.make_provider(VCPU=100, MEMORY_MB=100)
     other = client.make_provider(VCPU=100)
     amounts = list(range(1, 13))

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -20,9 +20,6 @@ from tests import backends
 from tests.client import Client, new_uuid
 from tests.settings import make_config
 from tests.threads import at_once
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 
 class Clock:
@@ -41,11 +38,6 @@ def hands(monkeypatch: pytest.MonkeyPatch) -> Clock:
     hands = Clock()
     monkeypatch.setattr(clock, "load_milliseconds", hands.load)
     return hands
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 def claim(client: Client, provider: str, seconds: int | None = None) -> str:

@@ -2,8 +2,6 @@
 
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
 from tests import backends, programs
 from tests.db import legacy
+from tests.statements import statements
 
 
 def schema(database: Database) -> Any:
@@ -37,19 +36,6 @@ def schema(database: Database) -> Any:
             )
             for table in metadata.sorted_tables
         }
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """Give a list that each statement is added to."""
-    seen: list[str] = []
-
-    def note(_conn: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        seen.append(statement)
-
-    sa.event.listen(database.engine, "before_cursor_execute", note)
-    yield seen
-    sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
 def is_at_head(database: Database) -> bool:

@@ -6,11 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
-import webob
 from oslo_db import exception as db_exc
 
 from placement import app
@@ -22,9 +21,6 @@ from tests import backends
 from tests.client import Client
 from tests.proxy import Proxy
 from tests.settings import make_config
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 of_a_server = pytest.mark.skipif(backends.KIND == "sqlite", reason="of servers")
 
@@ -368,7 +364,7 @@ class TestNetwork:
 
 
 def test_the_api_says_that_it_may_be_asked_again(
-    application: "WSGIApplication",
+    client: Client,
     database: Database,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -376,22 +372,16 @@ def test_the_api_says_that_it_may_be_asked_again(
     def fail(work: object) -> None:
         raise sa.exc.TimeoutError("QueuePool limit reached")
 
-    def ask(method: str, path: str) -> webob.Response:
-        request = webob.Request.blank(path, method=method)
-        request.headers["x-auth-token"] = "admin"
-        request.headers["openstack-api-version"] = "placement latest"
-        return request.get_response(application)
-
     with monkeypatch.context() as patch:
         patch.setattr(database, "_read_once", fail)
         patch.setattr(database, "_write_once", fail)
         for method, path in (("GET", "/traits"), ("PUT", "/traits/CUSTOM_A")):
-            answer = ask(method, path)
+            answer = client.send(method, path)
             assert answer.status_int == 503
             assert answer.headers["retry-after"] == "1"
             [error] = answer.json["errors"]
             assert error["code"] == "placement.database_unavailable"
-    assert ask("GET", "/traits").status_int == 200
+    assert client.send("GET", "/traits").status_int == 200
     told = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert len(told) == 2
     assert all("not available: QueuePool limit" in record.message for record in told)

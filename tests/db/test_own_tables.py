@@ -78,16 +78,6 @@ def test_the_revisions_make_the_tables_of_the_models(empty: Database) -> None:
     assert set(found.tables) == shared | ours
 
 
-@pytest.mark.parametrize("table", content.CONTENT.rows, ids=str)
-def test_a_test_begins_with_what_an_earlier_one_has_lost(
-    template: backends.Template, tmp_path: Path, table: sa.Table
-) -> None:
-    with template.fresh(tmp_path, damaged=True) as database:
-        execute(database, sa.delete(table))
-    with template.fresh(tmp_path) as database, database.engine.connect() as connection:
-        assert content.CONTENT.is_complete(connection)
-
-
 @pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
 def test_sync_makes_again_what_is_lost(
     lose: object, empty: Database, empty_url: str, monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -14,9 +14,6 @@ from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import query_string, thread_limit
 from tests.client import Answer, Client, new_uuid
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 Meanwhile: TypeAlias = Callable[[Callable[[], object]], None]
 
@@ -28,11 +25,6 @@ def uuids(number: int) -> list[str]:
 def hosts(answer: Answer) -> Counter[str]:
     assert answer.status in (200, 201), answer
     return Counter(each["host"] for each in answer.document["placements"])
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 @pytest.fixture

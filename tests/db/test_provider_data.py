@@ -1,6 +1,6 @@
 """What databases make of names, and what they may contain that is not ours."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -11,20 +11,12 @@ from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
 PROVIDERS = "/resource_providers"
 
 # MariaDB's unique keys take two spellings for one, as its default is.
 LAX = backends.KIND == "mysql"
 # SQLite keeps texts of any length in any column.
 ROOMY = backends.KIND == "sqlite"
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 def execute(database: Database, statement: Any) -> None:

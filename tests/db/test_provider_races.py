@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -16,18 +16,10 @@ from tests.backends import KIND
 from tests.client import Answer, Client, new_uuid
 from tests.threads import at_once, statuses
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
-
 WRITERS = 8
 ROUNDS = 6
 
 PROVIDERS = "/resource_providers"
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 def add(client: Client, uuid: str, parent: str | None = None, **other: Any) -> Answer:

@@ -3,7 +3,7 @@
 import dataclasses
 import random
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +13,6 @@ from placement.model.resource_provider import ProviderFilters
 from placement.questions import providers
 from placement_foundation.database.storage import Database
 from tests.client import Client, new_uuid
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 TRAITS = ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_SGX", "HW_NUMA_ROOT"]
 CLASSES = ["VCPU", "MEMORY_MB", "DISK_GB"]
@@ -142,10 +139,8 @@ def make_filters(
     )
 
 
-def test_filters_find_what_they_ask_for(
-    application: "WSGIApplication", database: Database
-) -> None:
-    client, chance = Client(application), random.Random(7)
+def test_filters_find_what_they_ask_for(client: Client, database: Database) -> None:
+    client, chance = client, random.Random(7)
     aggregates = [new_uuid() for _ in range(4)]
     hosts = [make_host(client, chance, aggregates) for _ in range(40)]
     for host in hosts:
@@ -171,9 +166,8 @@ def test_filters_find_what_they_ask_for(
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize("total", [1, 10, 30])
 def test_a_filter_and_a_claim_agree_on_what_fits(
-    application: "WSGIApplication", total: int, ratio: float
+    client: Client, total: int, ratio: float
 ) -> None:
-    client = Client(application)
     host = Host(
         uuid := new_uuid(),
         uuid,
@@ -194,10 +188,7 @@ def test_a_filter_and_a_claim_agree_on_what_fits(
 
 
 @pytest.mark.parametrize("count", [1500, 25000])
-def test_about_as_many_as_an_address_can_hold(
-    application: "WSGIApplication", count: int
-) -> None:
-    client = Client(application)
+def test_about_as_many_as_an_address_can_hold(client: Client, count: int) -> None:
     aggregates = [new_uuid() for _ in range(count)]
     uuid = new_uuid()
     fill(client, Host(uuid, uuid, set(), set(aggregates), {}, {}))

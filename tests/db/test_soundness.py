@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -25,9 +25,6 @@ from placement.objects.soundness.rule import RULES
 from placement_foundation.database.storage import Database
 from tests import backends, terminal
 from tests.client import Client, new_uuid
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 pytestmark = pytest.mark.damage
 
@@ -440,12 +437,11 @@ def test_every_rule_is_tried() -> None:
     ],
 )
 def test_an_inventory_of_which_nothing_can_be_had_is_no_damage(
-    application: "WSGIApplication",
+    client: Client,
     database: Database,
     values: dict[str, Any],
     is_noted: bool,
 ) -> None:
-    client = Client(application)
     host = client.make_provider(VCPU=8)
     inventories = {
         "resource_provider_generation": client.generation(host),
@@ -458,9 +454,9 @@ def test_an_inventory_of_which_nothing_can_be_had_is_no_damage(
 
 
 def test_what_a_repair_leaves_with_nothing_is_mended_too(
-    cloud: Database, application: "WSGIApplication"
+    cloud: Database, client: Client
 ) -> None:
-    client, consumer = Client(application), new_uuid()
+    client, consumer = client, new_uuid()
     host = client.make_provider(VCPU=8)
     client.claim(consumer, {host: {"VCPU": 1}})
     lease = client.call("PUT", f"/ledger/v1/leases/{consumer}", {"seconds": 3600})
@@ -479,14 +475,11 @@ def test_what_a_repair_leaves_with_nothing_is_mended_too(
 
 
 @pytest.mark.usefixtures("managed")
-def test_another_root_is_in_the_journal(
-    cloud: Database, application: "WSGIApplication"
-) -> None:
+def test_another_root_is_in_the_journal(cloud: Database, client: Client) -> None:
     with unguarded(cloud) as connection:
         misplace(connection)
     [row] = found(cloud)["provider-tree"].rows
     assert manage.main(["check", "--repair", "--yes"]) == 0
-    client = Client(application)
     history = client.get(f"/ledger/v1/history?provider={row['uuid']}")["history"]
     [entry] = [each for each in history if each["type"] == "provider.updated"]
     provider = client.get(f"/resource_providers/{row['uuid']}")
@@ -520,10 +513,7 @@ def test_what_is_below_a_circle_is_not_in_it(cloud: Database) -> None:
     assert found(cloud)["parent-circle"].count == 3
 
 
-def test_what_the_api_allows_is_a_notice(
-    application: "WSGIApplication", database: Database
-) -> None:
-    client = Client(application)
+def test_what_the_api_allows_is_a_notice(client: Client, database: Database) -> None:
     host = client.make_provider(VCPU=8)
     claimed = client.claim(str(uuid.uuid4()), {host: {"VCPU": 8}})
     assert claimed.status == 204
@@ -656,10 +646,7 @@ def test_standard_classes_need_not_be_stored(
     assert "class VCPU" in capsys.readouterr().out
 
 
-def test_a_hole_in_the_journal_is_found(
-    cloud: Database, application: "WSGIApplication"
-) -> None:
-    client = Client(application)
+def test_a_hole_in_the_journal_is_found(cloud: Database, client: Client) -> None:
     for _ in range(4):
         client.make_provider(VCPU=8)
     client.get("/ledger/v1/changes?since=oldest")
@@ -684,9 +671,8 @@ def test_a_hole_in_the_journal_is_found(
 @pytest.mark.skipif(backends.KIND != "postgresql", reason="others count from the rows")
 @pytest.mark.usefixtures("managed")
 def test_a_sequence_that_is_behind_is_found_and_mended(
-    cloud: Database, application: "WSGIApplication"
+    cloud: Database, client: Client
 ) -> None:
-    client = Client(application)
     host = client.make_provider(VCPU=8)
     behind = [
         table

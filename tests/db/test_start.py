@@ -1,7 +1,6 @@
 """The start of the service: where options come from, and what stops it."""
 
 import logging
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,6 @@ from unittest import mock
 
 import pytest
 import sqlalchemy as sa
-import webob
 from oslo_config import cfg
 
 from placement import app, conf
@@ -23,9 +21,8 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import MigrationError
 from placement_foundation.database.storage import Database
-from placement_foundation.errors import DatabaseUnavailable
 from placement_foundation.serving.background import Chore
-from tests import programs
+from tests.client import Client
 from tests.db import legacy
 
 CHANGES = ("CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE")
@@ -91,15 +88,8 @@ def pool_of(database: Database) -> sa.pool.QueuePool:
     return pool
 
 
-def start() -> Any:
-    return app.start(conf.read_for_service())
-
-
-def ask(application: Any, path: str) -> webob.Response:
-    request = webob.Request.blank(path)
-    request.headers["x-auth-token"] = "admin"
-    request.headers["openstack-api-version"] = "placement 1.39"
-    return request.get_response(application)
+def start() -> Client:
+    return Client(app.start(conf.read_for_service()))
 
 
 class TestSources:
@@ -197,39 +187,6 @@ class TestRefusals:
             conf.read_for_service()
         assert "option connection in group [placement_database]" in str(refusal.value)
 
-    def test_a_server_that_imports_it_gets_the_error(self, tmp_path: Path) -> None:
-        importing = subprocess.run(
-            [sys.executable, "-c", "import placement.wsgi.api"],
-            env=programs.environment(tmp_path),
-            capture_output=True,
-            text=True,
-        )
-        assert importing.returncode == 1
-        assert "option connection in group [placement_database]" in importing.stderr
-
-    @pytest.mark.usefixtures("ready")
-    def test_a_strategy_that_does_not_exist_stops_it(
-        self, empty: Database, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        migration.SCHEMA.upgrade(empty)
-        monkeypatch.setenv("OS_API__AUTH_STRATEGY", "everybody")
-        with pytest.raises(ValueError, match="everybody"):
-            start()
-
-    def test_a_policy_that_cannot_be_parsed_stops_it_before_anything_else(
-        self, home: Path, ready: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        (home / "policy.yaml").write_text("]: [")
-        monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
-        with pytest.raises(ValueError, match="expected"):
-            start()
-        assert not ready
-
-    @pytest.mark.usefixtures("ready")
-    def test_without_tables_it_does_not_start(self) -> None:
-        with pytest.raises(DatabaseUnavailable, match="db sync"):
-            start()
-
     @pytest.mark.usefixtures("ready")
     def test_an_unknown_revision_stops_a_start_that_migrates(
         self, empty: Database, monkeypatch: pytest.MonkeyPatch
@@ -244,7 +201,7 @@ class TestRefusals:
         self, empty: Database
     ) -> None:
         self.make_newer(empty)
-        assert ask(start(), "/resource_providers").status_code == 200
+        assert start().call("GET", "/resource_providers").status == 200
         assert migration.SCHEMA.version(empty) == "feed"
 
     def make_newer(self, database: Database) -> None:
@@ -261,9 +218,9 @@ class TestDatabase:
         self, empty: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
-        application = start()
+        client = start()
         assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
-        classes = ask(application, "/resource_classes").json["resource_classes"]
+        classes = client.get("/resource_classes")["resource_classes"]
         assert classes[0]["name"] == "VCPU"
 
     def test_traits_and_classes_are_synchronised_at_every_start(
@@ -273,8 +230,8 @@ class TestDatabase:
         start()
         with empty.engine.begin() as connection:
             legacy.execute(connection, "DELETE FROM traits WHERE name = 'HW_NIC_SRIOV'")
-        application = start()
-        assert ask(application, "/traits/HW_NIC_SRIOV").status_code == 204
+        client = start()
+        assert client.call("GET", "/traits/HW_NIC_SRIOV").status == 204
 
     def test_statements_are_logged_with_their_place(
         self, empty_url: str, caplog: pytest.LogCaptureFixture
@@ -304,9 +261,9 @@ class TestDatabase:
             return opened[-1]
 
         monkeypatch.setattr(storage, "connect", note)
-        application = start()
+        client = start()
         assert [pool_of(database).checkedin() for database in opened] == [0]
-        assert ask(application, "/traits").status_code == 200
+        assert client.call("GET", "/traits").status == 200
         assert [pool_of(database).checkedin() for database in opened] == [1]
 
     def test_chores_leave_a_long_start_alone(
@@ -375,8 +332,8 @@ class TestDatabase:
         filing.resume(empty)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         ready.clear()
-        application = start()
-        assert ask(application, "/resource_providers").status_code == 200
+        client = start()
+        assert client.call("GET", "/resource_providers").status == 200
         assert ready
         # Those that change no row find out what the user may write.
         written = [line for line in ready if not line.endswith("false = 1")]

@@ -2,16 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from placement_foundation.database.storage import Database
 from tests.client import Answer, Client, new_uuid, wants
 from tests.statements import statements
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 
@@ -123,11 +120,10 @@ def write(scene: Scene) -> Iterator[Callable[[], Any]]:
 
 @pytest.mark.parametrize("operations", [read_lists, write])
 def test_the_number_of_statements_is_the_same_for_few_and_for_many(
-    application: "WSGIApplication",
+    client: Client,
     database: Database,
     operations: Callable[[Scene], Iterator[Callable[[], Any]]],
 ) -> None:
-    client = Client(application)
     few, many = Scene(client, FEW), Scene(client, MANY)
     # The first requests load what is kept, and find out which tables there are.
     client.get("/resource_providers")

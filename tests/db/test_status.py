@@ -243,15 +243,6 @@ def test_a_missing_connection_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("configured")
-def test_a_missing_configuration_file_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    missing = str(tmp_path / "missing.conf")
-    assert status.main(["--config-file", missing, "upgrade", "check"]) == 1
-    assert missing in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("configured")
 def test_a_database_without_tables_cannot_be_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

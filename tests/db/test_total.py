@@ -1,14 +1,9 @@
 """Sums over all providers and consumers."""
 
-from typing import TYPE_CHECKING
-
 from placement.objects import total
 from placement.objects.total import Amounts
 from placement_foundation.database.storage import Database
-from tests import client
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+from tests.client import Client, new_uuid
 
 
 def test_an_empty_cloud(database: Database) -> None:
@@ -16,10 +11,9 @@ def test_an_empty_cloud(database: Database) -> None:
 
 
 def test_what_all_providers_have_and_consumers_use(
-    application: "WSGIApplication", database: Database
+    client: Client, database: Database
 ) -> None:
-    administrator = client.Client(application)
-    providers = [administrator.make_provider(VCPU=8, DISK_GB=10) for _ in range(2)]
+    providers = [client.make_provider(VCPU=8, DISK_GB=10) for _ in range(2)]
     path = f"/resource_providers/{providers[0]}/inventories/VCPU"
     changed = {
         "resource_provider_generation": 1,
@@ -28,11 +22,11 @@ def test_what_all_providers_have_and_consumers_use(
         # 7 * 1.1 is 7.7, of which 7 can be allocated.
         "allocation_ratio": 1.1,
     }
-    assert administrator.call("PUT", path, changed).status == 200
+    assert client.call("PUT", path, changed).status == 200
     for kind in ("INSTANCE", "INSTANCE", "MIGRATION"):
         claimed = {providers[0]: {"VCPU": 1, "DISK_GB": 2}}
-        administrator.claim(client.new_uuid(), claimed, consumer_type=kind)
-    administrator.call("POST", "/resource_providers", {"name": "empty"})
+        client.claim(new_uuid(), claimed, consumer_type=kind)
+    client.call("POST", "/resource_providers", {"name": "empty"})
     sums = database.read(total.load)
     assert sums.providers == 3
     assert sums.classes == {
@@ -43,10 +37,9 @@ def test_what_all_providers_have_and_consumers_use(
 
 
 def test_a_consumer_without_a_type_is_unknown(
-    application: "WSGIApplication", database: Database
+    client: Client, database: Database
 ) -> None:
-    administrator = client.Client(application)
-    provider = administrator.make_provider(VCPU=8)
+    provider = client.make_provider(VCPU=8)
     body = {
         "allocations": [
             {"resource_provider": {"uuid": provider}, "resources": {"VCPU": 1}}
@@ -54,6 +47,6 @@ def test_a_consumer_without_a_type_is_unknown(
         "project_id": "a",
         "user_id": "b",
     }
-    path = f"/allocations/{client.new_uuid()}"
-    assert administrator.call("PUT", path, body, version="1.8").status == 204
+    path = f"/allocations/{new_uuid()}"
+    assert client.call("PUT", path, body, version="1.8").status == 204
     assert database.read(total.load).consumers == {"unknown": 1}

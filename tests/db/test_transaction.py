@@ -160,20 +160,6 @@ def test_a_commit_with_an_unknown_outcome_is_not_run_again(
     assert _in_use(database) == 0
 
 
-@pytest.mark.skipif(backends.KIND != "postgresql", reason="its driver begins")
-def test_readers_and_writers_begin_in_their_own_ways(alone: Database) -> None:
-    def state(connection: sa.Connection) -> list[str | None]:
-        names = "transaction_read_only", "transaction_isolation"
-        return [connection.scalar(sa.text(f"SHOW {name}")) for name in names]
-
-    reading, writing = ["on", "repeatable read"], ["off", "read committed"]
-    for _ in range(2):
-        assert alone.read(state) == reading
-        assert alone.write(state) == alone.write(state) == writing
-    with alone.engine.connect() as plain:
-        assert state(plain) == writing
-
-
 def prepares(database: Database) -> bool:
     return database.engine.dialect.driver == "psycopg"
 

@@ -45,14 +45,6 @@ def test_a_service_that_is_well_says_so_to_everybody(
         assert (post.status_int, post.headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_paths_like_these_are_still_unknown(application: "WSGIApplication") -> None:
-    for path in ("/livez/", "/readyz/database", "/healthcheck", "/healthz"):
-        request = webob.Request.blank(path, headers={"x-auth-token": "admin"})
-        response = request.get_response(application)
-        assert response.status_int == 404
-        assert response.json["errors"][0]["title"] == "Not Found"
-
-
 def test_liveness_asks_no_other_service(
     application: "WSGIApplication", database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,18 +44,6 @@ def test_a_version_of_tags(application: "WSGIApplication", accept: str) -> None:
     assert len(answer.body) < ANSWER
 
 
-def test_a_version_that_does_not_exist(application: "WSGIApplication") -> None:
-    answer = ask(application, openstack_api_version="placement 1." + "9" * 1000)
-    assert answer.status_int == 406
-    assert len(answer.body) < ANSWER
-
-
-def test_a_version_is_named_once(application: "WSGIApplication") -> None:
-    answer = ask(application, openstack_api_version="placement pony.horse")
-    assert answer.json["errors"][0]["detail"].count("pony.horse") == 1
-    assert "invalid version string: pony.horse; " in answer.json["errors"][0]["detail"]
-
-
 @pytest.mark.parametrize("version", ["1.0", "1.22", "1.23"])
 def test_errors_below_ledger_have_codes_at_each_version(
     application: "WSGIApplication", version: str
@@ -180,11 +168,6 @@ def test_an_endless_address(
     assert len(answer.body) < ANSWER
     assert len(caplog.text) < ANSWER
     assert "characters)" in caplog.text
-
-
-def test_a_long_question_is_answered(application: "WSGIApplication") -> None:
-    path = "/resource_providers?name=" + "x" * 900_000
-    assert ask(application, path=path).status_int == 200
 
 
 def test_a_control_character_cannot_end_a_line_of_the_log(

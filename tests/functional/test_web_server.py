@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from placement_foundation.http import query_string
 from tests import programs
 
 pytestmark = pytest.mark.embedded
@@ -116,20 +115,6 @@ def test_a_long_question_is_answered(port: int) -> None:
     query = b"name=" + b"x" * 200_000
     request = b"GET /resource_providers?" + query + b" HTTP/1.1\r\n" + IDENTITY
     assert status(send(port, request + b"\r\n")) == 200
-
-
-def test_a_request_line_has_an_end(port: int) -> None:
-    line = b"GET /?" + b"x" * query_string.LONGEST + b" HTTP/1.1\r\n"
-    assert status(send(port, line + IDENTITY + b"\r\n")) == 414
-
-
-def test_a_body_that_is_too_large_is_not_read(port: int) -> None:
-    length = b"Content-Length: %d\r\n" % (LARGEST_BODY + 1)
-    with connect(port) as client:
-        client.sendall(POST + length + b"Expect: 100-continue\r\n\r\n")
-        assert status(read_answer(client)) == 100
-        client.shutdown(socket.SHUT_WR)
-        assert status(read_answer(client)) == 413
 
 
 BLOCK = 1_000_000
