@@ -4,7 +4,6 @@ import re
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
@@ -17,9 +16,6 @@ from placement_foundation.database.storage import Database
 from tests import programs, settings
 from tests.client import Client
 from tests.db.test_restart import status_of
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 CHANGES = "/ledger/v1/changes"
 # Long enough for a machine with much to do, and too short for what a minute brings.
@@ -58,10 +54,7 @@ def test_what_another_service_wrote_is_a_gap_soon(
     assert (gap["type"], gap["request"]) == ("journal.gap", "noticed by the service")
 
 
-def test_many_gaps_are_one_a_minute(
-    application: "WSGIApplication", journal: Keeper
-) -> None:
-    client = Client(application)
+def test_many_gaps_are_one_a_minute(client: Client, journal: Keeper) -> None:
     cursor = client.get(f"{CHANGES}?since=now")["cursor"]
     for second in range(3 * tidying.EVERY):
         journal.miss()

@@ -19,22 +19,15 @@ from placement.db import models
 from placement.objects.journal import filing, recording, tidying
 from placement.objects.journal.keeping import Keeper
 from placement.objects.ledger import Ledger
-from placement.schemas import journal
 from placement_foundation.database.storage import Database
 from tests import settings
 from tests.client import Client, new_uuid
-from tests.statements import statements
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 CHANGES = "/ledger/v1/changes"
 HISTORY = "/ledger/v1/history"
-
-
-@pytest.fixture
-def client(application: "WSGIApplication") -> Client:
-    return Client(application)
 
 
 @pytest.fixture
@@ -76,11 +69,6 @@ def test_the_lines_and_the_events_are_the_entries(
             entry["time"],
             entry["cursor"],
         )
-
-
-def test_a_page_has_a_thousand_entries_unless_it_is_said() -> None:
-    assert journal.parse_feed([("since", "now")]).limit == 1000
-    assert journal.parse_history([]).limit == 1000
 
 
 def test_history_is_filtered_by_time_and_by_people(
@@ -213,11 +201,6 @@ def test_a_gap_is_an_event_without_a_subject(
     assert "subject" not in event
 
 
-def test_a_marker_of_another_journal_is_gone(client: Client, provider: str) -> None:
-    answer = client.call("GET", f"{HISTORY}?marker=000000000000.7.000000000000")
-    assert (answer.status, answer.code) == (410, "placement.cursor_gone")
-
-
 def test_a_reader_that_waits_has_no_connection(
     client: Client, database: Database, journal: Keeper
 ) -> None:
@@ -251,29 +234,6 @@ def test_old_entries_are_removed_by_one_process_at_a_time(
     for _ in range(3):
         tidying.tidy(journal)
     assert expired == [30]
-
-
-def test_old_entries_are_removed_in_small_batches_and_by_no_request(
-    client: Client,
-    database: Database,
-    journal: Keeper,
-    provider: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for _ in range(6):
-        claim(client, provider)
-    filing.file_all(database)
-    monkeypatch.setattr(tidying, "BATCH", 3)
-    # Everything is due; reading and writing remove nothing.
-    monkeypatch.setattr(journal, "days", -1)
-    with statements(database) as executed:
-        claim(client, provider)
-        client.get(f"{CHANGES}?since=oldest")
-        client.get(HISTORY)
-    assert "DELETE FROM journal_entries" not in executed
-    with statements(database) as executed:
-        assert tidying.expire(database, days=-1) == 9
-    assert executed.count("DELETE FROM journal_entries") == 3
 
 
 def test_entries_with_more_mentions_than_a_statement_can_have_are_removed(
