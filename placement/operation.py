@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 from placement import conf, errors
 from placement.forest import cache, reading
-from placement.forest.cache import CachedForest
-from placement.forest.checkpoint import Checkpoint
+from placement.forest.cache import CachedForest, Checkpoint
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider

@@ -1,22 +1,25 @@
 """The forest that a process keeps between requests. Each brings it up to date."""
 
+import dataclasses
+import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from oslo_log import log
 
 from placement import measure
 from placement.db import models
-from placement.forest import checkpoint, fingerprint, loading
-from placement.forest.checkpoint import Checkpoint
+from placement.forest import fingerprint, loading, reading
 from placement.forest.fingerprint import NO_DIFFERENCE
 from placement.forest.forest import Forest
 from placement.forest.part import Part
+from placement.forest.vocabulary import Vocabulary
+from placement.model.tree import Tree
 from placement.objects import change_log, database_sum
+from placement.objects.change_log import LogPosition
 from placement.objects.journal.keeping import Keeper
 from placement.objects.transaction import Connection
-from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_foundation.serving import interpreter
@@ -41,6 +44,14 @@ READ_EVERY = 400
 # The time without an unrecorded change after which the forest is kept again, in
 # seconds.
 QUIET = 300
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """A forest, and the position in the change log up to which it has all changes."""
+
+    forest: Forest
+    position: LogPosition
 
 
 @telemetry.timed("load")
@@ -162,8 +173,8 @@ class CachedForest:
         current = self._follow(connection, self._current)
         if current is None:
             return
-        fresh = checkpoint.read_all(connection, current.position, current.forest)
-        if checkpoint.are_same(current.forest, fresh.forest):
+        fresh = read_all(connection, current.position, current.forest)
+        if are_same(current.forest, fresh.forest):
             # Processes share the memory of what was read before they forked.
             return
         self._replace(fresh)
@@ -190,18 +201,15 @@ class CachedForest:
                     self._replace(current)
                     self._next_check = self._clock() + CHECK_EVERY
                     return current
-        lists = None
+        current = None
         if change_log.is_usable(connection):
-            lists = change_log.load_differing(connection, base.position)
-            self._complain(lists is None)
-        if lists is None:
-            # Changes from now on are not recorded, so the forest would be wrong later.
-            self._replace(None)
-            return None
-        current = checkpoint.follow(connection, base, lists)
+            current = follow(connection, base)
+            self._complain(current is None)
+        # Without the log, changes from now on are not recorded, and the forest would be
+        # wrong later.
         with self._replacing:
-            # A transaction that began earlier must not put an older forest back.
-            if self._current is base and storage.began(connection) > base.made:
+            # Another transaction may have replaced it meanwhile.
+            if current is None or self._current is base:
                 self._keep(current)
         return current
 
@@ -211,7 +219,7 @@ class CachedForest:
             return None
         position = change_log.load_position(connection)
         self._complain(position is None)
-        return checkpoint.read_all(connection, position) if position else None
+        return read_all(connection, position) if position else None
 
     def _complain(self, are_missing: bool) -> None:
         """Log once that rows are missing."""
@@ -242,7 +250,7 @@ class CachedForest:
         after = self._clock()
         self._next_check = after + max(CHECK_EVERY, REST * (after - before))
         if fingerprint.between(stored, own) != self._difference:
-            fresh = checkpoint.read_all(connection, current.position)
+            fresh = read_all(connection, current.position)
             read = fingerprint.of_forest(fresh.forest)
             self._difference = fingerprint.between(stored, read)
             if read != own:
@@ -271,7 +279,7 @@ class CachedForest:
         if self._clock() - since < QUIET:
             return
         # Meanwhile there may have been changes that no sum shows.
-        fresh = checkpoint.read_all(connection, current.position, current.forest)
+        fresh = read_all(connection, current.position, current.forest)
         with self._replacing:
             self._distrusted_since = None
             self._keep(fresh)
@@ -282,3 +290,91 @@ class CachedForest:
         telemetry.record(measure.FOREST_CORRECTIONS, found_by=found_by)
         if self._journal:
             self._journal.miss()
+
+
+def read_all(
+    connection: Connection, position: LogPosition, former: Forest | None = None
+) -> Checkpoint:
+    """Return the whole forest, read afresh.
+
+    :param position: that of the transaction
+    :param former: unchanged values are taken from there, to share their memory
+    """
+    telemetry.record(measure.FOREST_REFRESHES, extent="all")
+    return Checkpoint(loading.load(connection, former=former), position)
+
+
+def follow(connection: Connection, base: Checkpoint) -> Checkpoint | None:
+    """Return a checkpoint with all trees and names as the transaction sees them.
+
+    None means that the change log lacks rows.
+    """
+    found = change_log.load_changes(connection, base.position)
+    if found is None:
+        return None
+    position, changed = found
+    if position is base.position:
+        return base
+    words = base.forest.vocabulary
+    if changed.names:
+        words = loading.load_vocabulary(connection)
+    root_ids = _list_changed(connection, base.forest, changed.roots, changed.shards)
+    if root_ids is None or _are_renamed(base.forest.vocabulary, words):
+        return read_all(connection, position)
+    telemetry.record(measure.FOREST_REFRESHES, extent="changes")
+    trees = reading.load(connection, words, root_ids)
+    return Checkpoint(base.forest.replace(words, root_ids, trees), position)
+
+
+def _list_changed(
+    connection: Connection,
+    grown: Forest,
+    root_ids: Collection[int],
+    shards: Sequence[int],
+) -> Collection[int] | None:
+    """Return the trees to replace; None if there are too many of them.
+
+    :param root_ids: the trees that are listed as changed
+    :param shards: the shards in which any tree may have changed
+    """
+    most = reading.MOST_LISTED_ROOTS
+    if shards:
+        # The shards have about as many trees.
+        if len(shards) * grown.size > most * change_log.SHARDS:
+            return None
+        there = change_log.load_roots(connection, shards)
+        gone = [
+            root_id
+            for root_id in grown.roots_from(0)
+            if root_id % change_log.SHARDS in shards
+        ]
+        root_ids = {*root_ids, *gone, *there}
+    return root_ids if len(root_ids) <= most else None
+
+
+def _are_renamed(before: Vocabulary, after: Vocabulary) -> bool:
+    """Return whether an id has another name now."""
+    return before is not after and any(
+        new.get(key, word) != word
+        for old, new in (
+            (before.classes, after.classes),
+            (before.traits, after.traits),
+        )
+        for key, word in old.items()
+    )
+
+
+def are_same(one: Forest, other: Forest) -> bool:
+    """Return whether two forests have exactly the same providers and names."""
+    pairs = itertools.zip_longest(one.everything.trees, other.everything.trees)
+    return _names(one.vocabulary) == _names(other.vocabulary) and all(
+        _rows(tree) == _rows(other_tree) for tree, other_tree in pairs
+    )
+
+
+def _names(words: Vocabulary) -> tuple[object, ...]:
+    return words.classes, words.traits
+
+
+def _rows(tree: Tree | None) -> list[object]:
+    return list(map(reading.values_of, tree.members)) if tree else []

@@ -108,13 +108,13 @@ class Changed(NamedTuple):
     """The differences between two moments.
 
     ``roots`` has the ids of the roots of trees that are known to differ. In ``shards``,
-    any tree may differ as well. ``is_backward`` says that some list was longer at the
-    first moment: the second one is earlier, or the database was restored.
+    any tree may differ as well. ``names`` says that those of traits or resource classes
+    do.
     """
 
     roots: set[int]
     shards: list[int]
-    is_backward: bool
+    names: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,20 +136,18 @@ class LogPosition:
         """
         roots: set[int] = set()
         shards: list[int] = []
-        is_backward = False
         for shard, listed in lists.items():
+            if shard == NAMES:
+                continue
             before = self.lists[shard]
             changed = listed_since(before, listed)
             if changed is None:
                 changed = listed_since(listed, before)
-                is_backward = is_backward or changed is not None
-            if shard == NAMES:
-                continue
             if changed is None or ALL in changed:
                 shards.append(shard)
             else:
                 roots.update(map(int, changed))
-        return Changed(roots, shards, is_backward)
+        return Changed(roots, shards, NAMES in lists)
 
     def replace(self, lists: Mapping[int, str]) -> "LogPosition":
         """Return the position with some of its lists replaced, by shard."""
@@ -169,18 +167,21 @@ def load_position(connection: sa.Connection) -> LogPosition | None:
     return position if is_complete else None
 
 
-def load_differing(
+def load_changes(
     connection: sa.Connection, position: LogPosition
-) -> dict[int, str] | None:
-    """Return the lists that have changed since, by shard; None if rows are missing."""
+) -> tuple[LogPosition, Changed] | None:
+    """Return the position of the transaction, and what differs from another one.
+
+    It is the same object if nothing does. None means that rows are missing.
+    """
     rows: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": position.heads}
     ).all()
     lists = {shard: listed for _, shard, listed in rows if shard is not None}
-    is_complete = rows[0][0] == ROWS and all(
-        len(listed) >= TOKEN_LENGTH for listed in lists.values()
-    )
-    return lists if is_complete else None
+    if rows[0][0] != ROWS or any(len(each) < TOKEN_LENGTH for each in lists.values()):
+        return None
+    present = position.replace(lists) if lists else position
+    return present, position.changed(lists)
 
 
 def load_roots(connection: sa.Connection, shards: Sequence[int]) -> Sequence[int]:

@@ -53,8 +53,6 @@ BEGINNINGS = {
     WRITE: ("READ COMMITTED", False),
     FETCH: ("AUTOCOMMIT", False),
 }
-# The option of a connection that says when the transaction began.
-BEGAN = "placement_began"
 # The longest pause before a transaction is run again, in seconds.
 LONGEST_PAUSE = 1.0
 
@@ -187,15 +185,6 @@ def delete_each(
 @functools.cache
 def _deletion(column: orm.InstrumentedAttribute[Any]) -> sa.Delete:
     return sa.delete(column.parent.class_).where(column == sa.bindparam("wanted"))
-
-
-def began(connection: sa.Connection) -> float:
-    """Return a moment before the transaction began, by ``time.monotonic``.
-
-    The transaction sees everything that was committed until then.
-    """
-    moment: float = connection.get_execution_options()[BEGAN]
-    return moment
 
 
 class Database:
@@ -393,11 +382,12 @@ class Database:
         Whatever is not committed is rolled back.
         """
         name = self.engine.dialect.name.replace("mariadb", "mysql")
-        options: dict[str, Any] = {BEGAN: time.monotonic()}
-        if name == "postgresql":
-            isolation, reads_only = BEGINNINGS[kind]
-            options |= {"isolation_level": isolation, "postgresql_readonly": reads_only}
-        with self.engine.connect().execution_options(**options) as connection:
+        with self.engine.connect() as connection:
+            if name == "postgresql":
+                isolation, reads_only = BEGINNINGS[kind]
+                connection.execution_options(
+                    isolation_level=isolation, postgresql_readonly=reads_only
+                )
             try:
                 if (name, kind) in PREAMBLE:
                     connection.exec_driver_sql(PREAMBLE[name, kind])

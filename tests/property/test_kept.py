@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 )
 
 from placement.db import models
-from placement.forest import cache, checkpoint, loading
+from placement.forest import cache, loading
 from placement.objects import change_log
 from placement.objects.journal import filing
 from placement_foundation.database.storage import Database
@@ -32,7 +32,7 @@ RANDOMS = st.randoms(use_true_random=False)
 def check(connection: sa.Connection, instance: Instance) -> None:
     """Check that a transaction gets what it would read itself."""
     kept = cache.load(connection, instance.keeper)
-    assert checkpoint.are_same(kept, loading.load(connection))
+    assert cache.are_same(kept, loading.load(connection))
 
 
 class Cloud(RuleBasedStateMachine):

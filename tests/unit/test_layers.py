@@ -93,7 +93,6 @@ INNER = {
     ],
     PACKAGE / "forest": [
         {"cache"},
-        {"checkpoint"},
         {"fingerprint", "loading"},
         {"forest", "part", "reading"},
         {"vocabulary"},
