@@ -195,7 +195,7 @@ def _assemble(
             # A service without authentication needs no guard.
             pages[monitoring.METRICS] = metrics
         guarded = site.Guarded(metrics, enforcer)
-        application = monitoring.beside(application, {monitoring.METRICS: guarded})
+        application = Surrounded(application, {monitoring.METRICS: guarded})
     beside = functools.partial(console.Site, config=config)
     wrapped = middleware.surround(
         application, config, SURROUNDINGS, beside if config.console.enabled else None

@@ -57,9 +57,9 @@ class Surroundings:
 class Surrounded:
     """An application with all that surrounds it, as a server gets it.
 
-    ``pages`` are public, by path, and outside of everything else. ``elsewhere`` has
-    further applications to serve, each at its own socket. ``begin`` is called by the
-    first request.
+    ``pages`` are served instead of it, by path. ``elsewhere`` has further
+    applications to serve, each at its own socket. ``begin`` is called by the first
+    request.
     """
 
     def __init__(

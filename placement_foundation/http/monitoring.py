@@ -77,20 +77,6 @@ class Page:
         return body
 
 
-def beside(
-    application: "WSGIApplication", pages: Mapping[str, "WSGIApplication"]
-) -> "WSGIApplication":
-    """Return an application that serves pages at some paths and passes on the rest."""
-
-    def found(
-        environment: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
-        page = pages.get(environment.get("PATH_INFO", ""), application)
-        return page(environment, start_response)
-
-    return found
-
-
 def _word(name: str, check: Callable[[], object]) -> str:
     try:
         return FAILED if check() is False else OK

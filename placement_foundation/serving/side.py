@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wsgiref import simple_server
 
 from placement_foundation.http import monitoring
+from placement_foundation.http.middleware import Surrounded
 from placement_foundation.http.monitoring import Page, Text
 from placement_foundation.option import Place
 
@@ -54,7 +55,7 @@ def serve_pages(place: Place, pages: Mapping[str, "WSGIApplication"]) -> SideSer
 
     :raises OSError: the address is taken, or does not belong to this machine
     """
-    return serve(monitoring.bind(place), monitoring.beside(_nothing_here, pages))
+    return serve(monitoring.bind(place), Surrounded(_nothing_here, pages))
 
 
 def _nothing_here(

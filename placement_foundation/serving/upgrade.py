@@ -1,6 +1,6 @@
 """Whether services are ready for this release: ``placement-status upgrade check``."""
 
-from collections.abc import Iterator
+import contextlib
 from importlib import metadata
 
 from oslo_config import cfg
@@ -16,16 +16,12 @@ GROUP = "placement.services"
 
 def list_programs() -> list[Program]:
     """Return the programs of the services that are installed, by name."""
-    return sorted(_load(), key=lambda each: each.name)
-
-
-def _load() -> Iterator[Program]:
+    programs: list[Program] = []
     for entry_point in metadata.entry_points(group=GROUP):
-        try:
-            yield entry_point.load()
-        except ImportError:
-            # The extra that it needs is not installed, so it does not run here.
-            continue
+        # If the extra that it needs is not installed, it does not run here.
+        with contextlib.suppress(ImportError):
+            programs.append(entry_point.load())
+    return sorted(programs, key=lambda each: each.name)
 
 
 def find_fault(of: Program) -> str | None:
