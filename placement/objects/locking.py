@@ -6,7 +6,6 @@ id. Under them, no other transaction changes the usages.
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -44,8 +43,6 @@ _LOCKED = sa.select(
     models.Consumer.id,
     models.Consumer.uuid,
     models.Consumer.generation,
-    models.Consumer.project_id,
-    models.Consumer.user_id,
     models.Consumer.consumer_type_id,
     *_OWNERSHIP,
 )
@@ -96,14 +93,6 @@ _INVENTORIES = (
 )
 
 
-class Attributes(NamedTuple):
-    """The columns of a consumer's row, apart from its UUID."""
-
-    project_id: int
-    user_id: int
-    consumer_type_id: int | None
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
     """The row of a consumer, locked for the rest of the transaction."""
@@ -111,7 +100,7 @@ class Record:
     id: int
     uuid: str
     generation: int
-    attributes: Attributes
+    type_id: int | None
     owner: Ownership
 
 
@@ -228,10 +217,8 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Record]
 def _lock_consumers(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Record]:
     key = models.Consumer.id
     records = {
-        uuid: Record(
-            row_id, uuid, generation, Attributes(*fields[:3]), Ownership(*fields[3:])
-        )
-        for row_id, uuid, generation, *fields in storage.lock_rows(
+        uuid: Record(row_id, uuid, generation, type_id, Ownership(*owner))
+        for row_id, uuid, generation, type_id, *owner in storage.lock_rows(
             tx.connection, _LOCKED, key, ids.values()
         )
         if uuid in ids
@@ -246,10 +233,10 @@ def _lock_consumers(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Record
 
 
 def _lacks_name(record: Record) -> bool:
-    owner, ids = record.owner, record.attributes
+    owner = record.owner
     return None in (owner.project_id, owner.user_id) or (
         owner.consumer_type is None
-    ) != (ids.consumer_type_id is None)
+    ) != (record.type_id is None)
 
 
 def load_consumer_ids(

@@ -14,6 +14,7 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.allocation import Claim, Place
+from placement.model.consumer import WantedConsumer
 from placement.model.entry import Entry, Ownership
 from placement.model.inventory import Inventory, InventoryUsage
 from placement.objects import (
@@ -23,7 +24,7 @@ from placement.objects import (
     resource_class,
     resource_provider,
 )
-from placement.objects.locking import Attributes, Held, Record, Row
+from placement.objects.locking import Held, Record, Row
 from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
@@ -212,21 +213,29 @@ def store_consumers(tx: Transaction, held: Held) -> list[dict[str, Any]]:
     new, changed, old = [], [], []
     for each in wanted:
         record = held.consumers.get(each.uuid)
-        type_id = types[each.type] if each.type is not None else None
-        if each.type is None and record:
-            type_id = record.attributes.consumer_type_id
-        attributes = Attributes(projects[each.project_id], users[each.user_id], type_id)
+        type_id = record.type_id if record else None
+        row = {
+            "project_id": projects[each.project_id],
+            "user_id": users[each.user_id],
+            "consumer_type_id": type_id if each.type is None else types[each.type],
+        }
         if record is None:
-            new.append({"uuid": each.uuid, "generation": 1, **attributes._asdict()})
-        else:
-            old.append((record.id, record.generation))
-            if attributes != record.attributes:
-                changed.append({"changed_id": record.id, **attributes._asdict()})
+            new.append({"uuid": each.uuid, "generation": 1, **row})
+            continue
+        old.append((record.id, record.generation))
+        if record.owner != _owner_after(each, record.owner):
+            changed.append({"changed_id": record.id, **row})
     if changed:
         tx.connection.execute(_UPDATE_CONSUMER, changed)
     if old:
         resource_provider.increase_generations(tx, models.Consumer, old, RACE)
     return sorted(new, key=itemgetter("uuid"))
+
+
+def _owner_after(wanted: WantedConsumer, owner: Ownership) -> Ownership:
+    """Return the owner that a consumer has after a write, given the one before."""
+    kind = owner.consumer_type if wanted.type is None else wanted.type
+    return Ownership(wanted.project_id, wanted.user_id, kind)
 
 
 def _with_missing(
@@ -271,7 +280,7 @@ def _insert_consumers(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> Non
         tx.connection.execute(_INSERT_CONSUMERS, rows)
     except db_exc.DBDuplicateEntry:
         # Another request was faster, unless two UUIDs differ only in case.
-        if tx.dialect in ("mysql", "mariadb"):
+        if tx.connection.dialect.name in ("mysql", "mariadb"):
             _check_distinct(tx.connection, [row["uuid"] for row in rows])
         raise
 
@@ -295,9 +304,6 @@ def write_held(tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]) ->
 
     :param new: the rows of new consumers
     """
-    if held.rows:
-        _delete(tx, held.rows)
-    _insert_consumers(tx, new)
     rows = [
         {
             "resource_provider_id": held.providers[uuid].id,
@@ -309,6 +315,9 @@ def write_held(tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]) ->
         for uuid, amounts in claim.amounts.items()
         for name, amount in amounts.items()
     ]
+    if held.rows:
+        _delete(tx, held.rows)
+    _insert_consumers(tx, new)
     if rows:
         tx.connection.execute(_INSERT, rows)
     leaving = {claim.consumer.uuid for claim in held.names.claims if not claim.amounts}
@@ -403,8 +412,7 @@ def _entries(held: Held) -> list[Entry]:
         owner = record.owner if record else Ownership()
         if claim.amounts:
             generation = record.generation + 1 if record else 1
-            kind = owner.consumer_type if wanted.type is None else wanted.type
-            after = Ownership(wanted.project_id, wanted.user_id, kind)
+            after = _owner_after(wanted, owner)
             if record:
                 entries += entry.of_consumer(wanted.uuid, owner, after, generation)
             owner = after

@@ -258,14 +258,12 @@ def record_change(
     :raises ConcurrentUpdate: a generation is no longer the one in the values
     """
     changed = list(providers)
-    tx.record_trees(
-        [provider.root_id for provider in changed],
-        entries,
-        {provider.uuid: provider.generation + bump for provider in changed},
-    )
+    roots = [provider.root_id for provider in changed]
+    generations = {each.uuid: each.generation + bump for each in changed}
     if bump:
         known = [(provider.id, provider.generation) for provider in changed]
         increase_generations(tx, models.ResourceProvider, known, RACE)
+    tx.record_trees(roots, entries, generations)
 
 
 def increase_generations(

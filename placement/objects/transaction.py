@@ -38,11 +38,6 @@ class Transaction:
     generations: dict[str, int] = dataclasses.field(default_factory=dict)
     after_commit: list[Callable[[], None]] = dataclasses.field(default_factory=list)
 
-    @property
-    def dialect(self) -> str:
-        """The name of the database's dialect."""
-        return self.connection.dialect.name
-
     def record(self, entries: Iterable[Entry]) -> None:
         """Add entries for the journal; those of one type and subject become one."""
         for new in entries:

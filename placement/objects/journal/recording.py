@@ -46,7 +46,7 @@ def store(tx: Transaction, keeper: Keeper | None) -> None:
     """
     updates = change_log.list_updates(tx)
     entries = _list_rows(tx, keeper) if keeper else []
-    if tx.dialect == "postgresql" and len(updates) == len(entries) == 1:
+    if tx.connection.dialect.name == "postgresql" and len(updates) == len(entries) == 1:
         both = {**updates[0], **entries[0]}
         own_table.execute(tx.connection, models.JOURNAL_INBOX, _both(), both)
         return
@@ -55,7 +55,7 @@ def store(tx: Transaction, keeper: Keeper | None) -> None:
             tx.connection, models.FOREST_STAMPS, change_log.UPDATE, updates
         )
     if entries:
-        insertion = _insertion(tx.dialect)
+        insertion = _insertion(tx.connection.dialect.name)
         own_table.execute(tx.connection, models.JOURNAL_INBOX, insertion, entries)
 
 
@@ -118,7 +118,7 @@ def _rows(tx: Transaction, documents: Iterable[dict[str, Any]]) -> list[dict[str
     for document in documents:
         by_origin[tx.origin_of(document["subject"])].append(document)
     # The clock of SQLite has no microseconds; this is the clock of the same machine.
-    time = {"now": clock.now()} if tx.dialect == "sqlite" else {}
+    time = {"now": clock.now()} if tx.connection.dialect.name == "sqlite" else {}
     return [
         {"text": _encode({"by": _by(each), "entries": chunk}), **time}
         for each, alike in by_origin.items()
