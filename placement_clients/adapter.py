@@ -8,6 +8,7 @@ import contextlib
 import copy
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
@@ -24,6 +25,7 @@ from placement_clients.errors import (
     Timeout,
     Unavailable,
     kind_of,
+    origin_of,
 )
 from placement_clients.record import Json
 
@@ -223,6 +225,11 @@ def _unanswered(exc: keystone.ClientException) -> PlacementError:
             status=exc.http_status,
             request_id=exc.request_id,
         )
+    if isinstance(exc, keystone.ConnectionError):
+        # The library says the same several times, one within the other.
+        url = re.search(r"https?://[^\s?]*[^\s?:]", str(exc))
+        prefix = f"no connection to {url[0]}: " if url else ""
+        return Unavailable(f"{prefix}{origin_of(exc)}")
     return Unavailable(str(exc))
 
 
