@@ -17,7 +17,7 @@ from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import Tree
 from placement.objects import change_log, database_sum
-from placement.objects.change_log import LogPosition
+from placement.objects.change_log import Changed, LogPosition
 from placement.objects.journal.keeping import Keeper
 from placement.objects.transaction import Connection
 from placement_foundation.database.storage import Database
@@ -203,7 +203,8 @@ class CachedForest:
                     return current
         current = None
         if change_log.is_usable(connection):
-            current = follow(connection, base)
+            changes = change_log.load_changes(connection, base.position)
+            current = follow(connection, base, *changes) if changes else None
             self._complain(current is None)
         # Without the log, changes from now on are not recorded, and the forest would be
         # wrong later.
@@ -304,15 +305,14 @@ def read_all(
     return Checkpoint(loading.load(connection, former=former), position)
 
 
-def follow(connection: Connection, base: Checkpoint) -> Checkpoint | None:
+def follow(
+    connection: Connection, base: Checkpoint, position: LogPosition, changed: Changed
+) -> Checkpoint:
     """Return a checkpoint with all trees and names as the transaction sees them.
 
-    None means that the change log lacks rows.
+    :param position: that of the transaction
+    :param changed: what has changed from the base to there
     """
-    found = change_log.load_changes(connection, base.position)
-    if found is None:
-        return None
-    position, changed = found
     if position is base.position:
         return base
     words = base.forest.vocabulary
