@@ -32,8 +32,8 @@ from placement.questions.explanation.report import Wanted
 from placement.questions.placing import choosing, overlay
 from placement.questions.placing.choosing import Chosen, Present
 from placement.questions.placing.filling import Choice
-from placement.questions.placing.order import Order, Placement, Placements
 from placement.questions.placing.overlay import domains_of
+from placement.questions.placing.query import Order, Placement, Placements
 from placement_foundation.database import storage, trouble
 from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry

@@ -7,9 +7,11 @@ from typing import TypeAlias
 from placement import errors
 from placement.model.moment import as_text
 from placement.questions.candidates import CandidateQuery
-from placement.questions.placing.order import Order, Placement, Placements
 from placement.questions.placing.query import (
     Domains,
+    Order,
+    Placement,
+    Placements,
     Preference,
     Quality,
     Spread,

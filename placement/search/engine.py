@@ -168,19 +168,9 @@ class Firsts:
 
     def __init__(self, snapshot: Snapshot, request: Request, budget: Budget) -> None:
         made = plan.make(snapshot, request)
-        self._budget = budget
         self._anchors = made and Anchors(
             snapshot, Search(made, budget=budget), distinct=False
         )
-
-    @property
-    def is_used_up(self) -> bool:
-        """Whether nothing of the budget is left to give to hard anchors."""
-        return self._anchors is None or self._budget.is_used_up
-
-    def enlarge_share(self) -> None:
-        """Give hard anchors more from now on."""
-        self._budget.enlarge_share()
 
     def at(self, tree: Tree) -> tuple[Candidate | None, bool]:
         """Return the first candidate that has the root of a tree as its anchor, if any.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from placement.forest.forest import Forest
 from placement.model.tree import Provider, Tree
 from placement.questions.placing import overlay
-from placement.questions.placing.overlay import Amounts, Occupied, Overlay
-from placement.questions.placing.query import Preference, Quality, Wish
+from placement.questions.placing.overlay import Occupied, Overlay
+from placement.questions.placing.query import Amounts, Preference, Quality, Wish
 from placement.search.engine import Candidate
 
 
@@ -180,11 +180,11 @@ class Filling:
         """Return whether hosts that were hard to search are worth another look."""
         if not self._hard:
             return False
-        if self._here.is_used_up:
+        if self._here.budget.is_used_up:
             self.exhausted = True
             self.certain = False
             return False
-        self._here.enlarge_share()
+        self._here.budget.enlarge_share()
         self.has_tried_harder = True
         return True
 

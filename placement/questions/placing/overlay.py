@@ -3,27 +3,24 @@
 import collections
 import dataclasses
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
 
 from placement.forest.forest import Forest, Trees
 from placement.model.inventory import all_fit
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
-from placement.questions.placing.query import Domains, Spread
+from placement.questions.placing.query import Amounts, Domains, Spread
 from placement.search import engine
 from placement.search.engine import Candidate
 from placement.search.search import Budget, Limits
-
-# The amounts of a candidate, by UUID of the provider and by resource class.
-Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
 class Overlay:
     """The trees that can matter to a request, as they are after some placements.
 
     ``moves`` counts the placements that took from a provider that serves several trees:
-    a candidate found before the last of them may no longer fit.
+    a candidate found before the last of them may no longer fit. ``budget`` is that of
+    the search.
     """
 
     def __init__(
@@ -39,9 +36,8 @@ class Overlay:
         self._base = forest.relevant(request, aggregates=aggregates)
         self._snapshot = self._base
         self._changed: dict[str, Tree] = {}
-        self._at_first = self._firsts = engine.Firsts(
-            self._base, request, Budget(limits)
-        )
+        self.budget = Budget(limits)
+        self._at_first = self._firsts = engine.Firsts(self._base, request, self.budget)
         self.moves = 0
 
     def afresh(self) -> "Overlay":
@@ -57,19 +53,10 @@ class Overlay:
         """The trees before any placement, and the sharing providers after them."""
         return self._snapshot
 
-    @property
-    def is_used_up(self) -> bool:
-        """Whether the budget of the search is used up."""
-        return self._firsts.is_used_up
-
     def trees(self, start: float) -> Iterator[Tree]:
         """Yield the trees that may serve, from some place on, as ``relevant`` does."""
         trees = self._base.trees
         return iter(trees.beginning(start) if isinstance(trees, Trees) else trees)
-
-    def enlarge_share(self) -> None:
-        """Give hosts that are hard to search a larger part of the budget."""
-        self._firsts.enlarge_share()
 
     def current(self, tree: Tree) -> Tree:
         """Return a tree as it is now."""
@@ -137,9 +124,8 @@ class Overlay:
         self.moves += 1
         sharing = tuple(self._member(each.uuid) for each in self._base.sharing)
         self._snapshot = dataclasses.replace(self._base, sharing=sharing)
-        self._firsts = engine.Firsts(
-            self._snapshot, self._request, Budget(self._limits)
-        )
+        self.budget = Budget(self._limits)
+        self._firsts = engine.Firsts(self._snapshot, self._request, self.budget)
 
     def _tree(self, uuid: str) -> Tree:
         return self.current(self._base.tree_by_uuid[uuid])

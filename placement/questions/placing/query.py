@@ -1,9 +1,14 @@
-"""The query of a request for placements."""
+"""A request for placements, and its result."""
 
 import dataclasses
 import enum
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from placement.model.request import Request
+
+# The amounts of a candidate, by UUID of the provider and by resource class.
+Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,3 +75,47 @@ class Wish:
     def names_all(self) -> bool:
         """Whether it is also about trees that the query alone does not need."""
         return bool(self.spread or self.together or self.prefer)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """A request for placements: the consumers, and the wish of each of them."""
+
+    wish: Wish
+    consumers: tuple[str, ...]
+    project_id: str
+    user_id: str
+    consumer_type: str
+    at_least: int
+    lease_seconds: int | None
+    dry_run: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """A consumer that has been placed.
+
+    ``mappings`` and the score are None if it ``existed`` already; so is the generation
+    in a dry run. ``expires_at`` is in milliseconds since 1970.
+    """
+
+    consumer: str
+    host: str | None
+    name: str | None
+    existed: bool
+    amounts: Amounts
+    mappings: Mapping[str, tuple[str, ...]] | None
+    score: float | None
+    generation: int | None
+    expires_at: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placements:
+    """The result of a request: placements in its order, and those without room."""
+
+    placements: tuple[Placement, ...]
+    unplaced: tuple[str, ...]
+    considered: int
+    exact: bool
+    dry_run: bool
