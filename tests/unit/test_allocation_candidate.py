@@ -1,6 +1,5 @@
 """What a query for allocation candidates means, and how answers are written."""
 
-import contextlib
 import json
 import logging
 import random
@@ -73,62 +72,6 @@ def test_a_query_becomes_groups_in_the_order_they_are_begun() -> None:
 @pytest.mark.parametrize("minor", MINORS)
 def test_one_provider_of_a_tree_may_give_before_1_29(minor: int) -> None:
     assert parse("resources=VCPU:1", minor).request.nested is (minor >= 29)
-
-
-@pytest.mark.parametrize(
-    ("text", "isolate"),
-    [
-        ("", False),
-        ("&group_policy=none", False),
-        ("&group_policy=isolate", True),
-        ("&group_policy=isolate&group_policy=none", True),
-        ("&group_policy=none&group_policy=isolate", False),
-        ("&group_policy=bogus&group_policy=isolate", False),
-    ],
-)
-def test_the_first_group_policy_counts(text: str, isolate: bool) -> None:
-    assert parse(f"resources=VCPU:1{text}").request.isolate is isolate
-
-
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        ("", None),
-        ("&limit=7", 7),
-        ("&limit=10&limit=1", 10),
-        (f"&limit={'9' * 5000}", wire.LARGEST_LIMIT),
-    ],
-)
-def test_the_first_limit_counts(text: str, limit: int | None) -> None:
-    assert parse(f"resources=VCPU:1{text}").limit == limit
-
-
-@pytest.mark.parametrize("limits", [("cow", "1"), ("1", "cow")])
-def test_each_limit_must_be_one(limits: tuple[str, str]) -> None:
-    text = "&".join(f"limit={limit}" for limit in limits)
-    with pytest.raises(errors.BadRequest, match="'cow' does not match"):
-        parse(f"resources=VCPU:1&{text}")
-
-
-@pytest.mark.parametrize("minor", MINORS)
-def test_what_is_sent_at_random_is_understood_or_refused(minor: int) -> None:
-    rng = random.Random(minor)
-    names = [
-        *("resources", "required", "member_of", "in_tree", "limit", "group_policy"),
-        *("root_required", "same_subtree", "resources1", "required_B", "in_tree1"),
-    ]
-    texts = ["", "1", "none", "isolate", "VCPU:1", "VCPU", "!", "in:", "!in:", A, ","]
-    understood = 0
-    for _ in range(500):
-        pairs = [
-            (rng.choice(names), "".join(rng.choices(texts, k=rng.randint(1, 2))))
-            for _ in range(rng.randint(0, 3))
-        ]
-        text = "&".join(["resources=VCPU:1", *(f"{n}={value}" for n, value in pairs)])
-        with contextlib.suppress(errors.BadRequest):
-            assert parse(text, minor).request.groups
-            understood += 1
-    assert understood > 30
 
 
 def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
@@ -207,22 +150,6 @@ def find(
     limit: int | None = None, settings: conf.Settings = PLAIN
 ) -> list[engine.Candidate]:
     return candidates.find(hosts(2, 4), CandidateQuery(ONE, limit), order_of(settings))
-
-
-@pytest.mark.parametrize(
-    ("most", "limit", "count"), [(-1, None, 8), (-7, 3, 3), (0, None, 1), (5, 9, 5)]
-)
-def test_an_operator_may_limit_how_many_are_generated(
-    most: int, limit: int | None, count: int
-) -> None:
-    assert len(find(limit, conf.Settings(max_allocation_candidates=most))) == count
-
-
-def test_a_random_order_is_another_one_each_time() -> None:
-    plain = [candidate.providers for candidate in find()]
-    orders = {tuple(c.providers for c in find(settings=RANDOM)) for _ in range(20)}
-    assert len(orders) > 1
-    assert {len(set(order)) for order in orders} == {len(plain)}
 
 
 def test_a_random_choice_is_another_one_each_time() -> None:

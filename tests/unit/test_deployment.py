@@ -54,13 +54,6 @@ def test_a_container_has_as_many_processes_as_it_is_told(
     assert 'name: WEB_CONCURRENCY, value: "2"' in manifest
 
 
-def test_no_unit_promises_to_load_new_options_while_it_runs() -> None:
-    # What is loaded before processes are forked stays.
-    assert runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))["preload_app"] is True
-    for unit in DEPLOY.glob("*.service"):
-        assert "ExecReload" not in unit.read_text()
-
-
 def test_gunicorn_has_the_settings_of_our_command() -> None:
     settings = runpy.run_path(str(DEPLOY / "gunicorn.conf.py"))
     assert {name: settings[name] for name in web_server.SETTINGS} == web_server.SETTINGS
@@ -71,18 +64,6 @@ def test_uwsgi_serves_the_application_on_the_usual_port() -> None:
     parser.read(DEPLOY / "uwsgi.ini")
     assert parser["uwsgi"]["wsgi-file"].endswith("/placement.wsgi")
     assert parser["uwsgi"]["http11-socket"] == "0.0.0.0:8778"
-
-
-@pytest.mark.parametrize("name", ["apache.conf", "nginx.conf", "Containerfile"])
-def test_the_usual_port_is_everywhere(name: str) -> None:
-    assert "8778" in (DEPLOY / name).read_text()
-
-
-def test_mod_wsgi_gets_the_application() -> None:
-    text = (DEPLOY / "placement.wsgi").read_text()
-    assert "from placement.wsgi.api import application" in text
-    assert "interpreter.settle()" in text
-    assert "placement.wsgi" in (DEPLOY / "apache.conf").read_text()
 
 
 @pytest.mark.parametrize(
@@ -129,33 +110,6 @@ def test_the_record_of_the_agent_outlives_its_pod() -> None:
     ]
 
 
-def test_the_image_has_what_the_services_beside_placement_need() -> None:
-    [extras] = re.findall(r"\.\[(.*)\]", (DEPLOY / "Containerfile").read_text())
-    assert {"clients", "nova"} <= set(extras.split(","))
-
-
-def test_what_the_service_does_not_need_it_may_not_do() -> None:
-    unit = (DEPLOY / "placement-api.service").read_text().splitlines()
-    assert "CapabilityBoundingSet=" in unit
-    assert "SystemCallFilter=@system-service" in unit
-    assert "RestrictNamespaces=true" in unit
-
-
-def test_apache_accepts_chunks_and_keeps_tokens_secret() -> None:
-    text = (DEPLOY / "apache.conf").read_text()
-    assert "WSGIChunkedRequest On" in text
-    assert "TraceEnable Off" in text
-
-
-def test_the_guide_makes_what_the_unit_names() -> None:
-    guide = (DEPLOY.parent / "docs" / "operators-guide.rst").read_text()
-    assert "useradd --system" in guide
-    for name in ("/etc/placement", "/var/lib/placement", "/var/log/placement"):
-        assert name in guide
-    prepare = guide.index("prepare the database, as below, before you start it")
-    assert prepare < guide.index("systemctl enable --now placement-api")
-
-
 # Where a command of a page installs a file or a directory.
 INSTALLED = r"^    install (?:.*\\\n)?.* (/\S+)$"
 
@@ -179,12 +133,6 @@ def test_a_page_makes_what_its_units_read(page: str, names: list[str]) -> None:
         # The files of Placement cannot be read by this user.
         assert set(re.findall(r"/etc/\S+", unit)) <= installed
         assert f"/etc/systemd/system/{name}.service" in installed
-
-
-def test_the_files_are_installed() -> None:
-    parser = configparser.ConfigParser()
-    parser.read(DEPLOY.parent / "setup.cfg")
-    assert "deploy/*" in parser["options.data_files"]["share/placement"]
 
 
 def test_the_guide_says_which_rights_each_of_our_tables_needs() -> None:

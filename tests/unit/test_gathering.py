@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_foundation import gathering
 from placement_foundation.gathering import Gathering
 
 LONG = 30
@@ -33,14 +32,6 @@ class Group:
         return [each * 10 if each else None for each in items]
 
 
-def test_one_alone_is_served_at_once() -> None:
-    place = Gathering[int, int](linger=LONG, patience=LONG)
-    began = time.monotonic()
-    for _ in range(2):
-        assert place.do(4, lambda items: [each + 1 for each in items]) == 5
-    assert time.monotonic() - began < LONG / 2
-
-
 def test_those_who_come_meanwhile_are_the_next_group() -> None:
     place, group = Gathering[int, int](patience=LONG), Group()
     with ThreadPoolExecutor(4) as pool:
@@ -54,27 +45,6 @@ def test_those_who_come_meanwhile_are_the_next_group() -> None:
     assert [sorted(each) for each in group.served] == [[1], [0, 2, 3]]
 
 
-def test_the_first_of_a_group_lingers_for_as_many_as_there_were() -> None:
-    place, group = Gathering[int, int](linger=LONG, patience=LONG), Group()
-    group.may.release(LONG)
-    with ThreadPoolExecutor(3) as pool:
-        place._expected = 3
-        waiting = [pool.submit(place.do, 1, group)]
-        wait_for(lambda: place._is_serving)
-        assert not group.served
-        waiting += [pool.submit(place.do, each, group) for each in (2, 3)]
-        assert [each.result() for each in waiting] == [10, 20, 30]
-    assert [sorted(each) for each in group.served] == [[1, 2, 3]]
-
-
-def test_it_does_not_linger_again_for_those_who_did_not_come() -> None:
-    place, group = Gathering[int, int](linger=0.001), Group()
-    group.may.release(LONG)
-    place._expected = 3
-    assert place.do(1, group) == 10
-    assert place._expected == 1
-
-
 def test_who_waits_too_long_is_to_do_it_alone() -> None:
     place, group = Gathering[int, int](patience=0.001), Group()
     with ThreadPoolExecutor(1) as pool:
@@ -85,20 +55,6 @@ def test_who_waits_too_long_is_to_do_it_alone() -> None:
         assert first.result() == 10
     assert group.served == [[1]]
     assert not place._waiting
-
-
-def test_a_group_is_not_larger_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "MOST", 2)
-    place, group = Gathering[int, int](patience=LONG), Group()
-    with ThreadPoolExecutor(6) as pool:
-        first = pool.submit(place.do, 1, group)
-        wait_for(lambda: group.served == [[1]])
-        others = [pool.submit(place.do, each, group) for each in range(2, 7)]
-        wait_for(lambda: len(place._waiting) == 5)
-        group.may.release(LONG)
-        assert first.result() == 10
-        assert [each.result() for each in others] == [20, 30, 40, 50, 60]
-    assert [len(each) for each in group.served] == [1, 2, 2, 1]
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit])

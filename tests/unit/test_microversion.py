@@ -2,60 +2,13 @@
 
 import pytest
 
-from placement.microversion import MAXIMUM, MINIMUM, VERSIONS, negotiate
-from placement_foundation import errors
+from placement.microversion import MAXIMUM, MINIMUM, VERSIONS
 from placement_foundation.http.version import (
     ByVersion,
     Version,
     always,
     since,
 )
-
-
-@pytest.mark.parametrize(
-    ("header", "expected"),
-    [
-        (None, (1, 0)),
-        ("", (1, 0)),
-        ("placement 1.5", (1, 5)),
-        ("PLACEMENT 1.5", (1, 5)),
-        ("placement\t1.5", (1, 5)),
-        ("compute 2.1, placement 1.5", (1, 5)),
-        ("placement 1.5, compute 2.99", (1, 5)),
-        ("placement 1.2, placement 1.5", (1, 5)),
-        ("placement 1.5, placement", (1, 5)),
-        ("placement bogus, placement 1.4", (1, 4)),
-        ("placement", (1, 0)),
-        ("1.5", (1, 0)),
-        ("compute 2.5", (1, 0)),
-        ("placement=1.5", (1, 0)),
-        ("placement latest", (1, 39)),
-        ("placement 1.10", (1, 10)),
-    ],
-)
-def test_a_header_asks_for_a_version(
-    header: str | None, expected: tuple[int, int]
-) -> None:
-    headers = {} if header is None else {"openstack-api-version": header}
-    assert negotiate(headers) == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["LATEST", "pony.horse", "1.2.3", "1", "1.", "1.5 extra"]
-)
-def test_some_texts_are_not_versions(text: str) -> None:
-    with pytest.raises(
-        errors.MalformedVersion, match=f"invalid version string: {text}; "
-    ):
-        negotiate({"openstack-api-version": f"placement {text}"})
-
-
-@pytest.mark.parametrize("text", ["0.5", "0.9", "1.40", "2.0", "-1.5"])
-def test_some_versions_are_not_to_be_had(text: str) -> None:
-    with pytest.raises(
-        errors.UnavailableVersion, match=f"Unacceptable version header: {text}$"
-    ):
-        negotiate({"openstack-api-version": f"placement {text}"})
 
 
 def test_versions_have_no_gaps() -> None:

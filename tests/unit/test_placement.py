@@ -13,7 +13,6 @@ from placement.forest import forest as forests
 from placement.forest import vocabulary
 from placement.forest.forest import Forest
 from placement.model.request import Group, Request
-from placement.model.tree import SHARING
 from placement.questions.candidates import CandidateQuery
 from placement.questions.placing import choosing, packing
 from placement.questions.placing.choosing import Chosen, Present
@@ -77,13 +76,6 @@ def hosts(chosen: Chosen) -> dict[str, int]:
     return dict(Counter(choice.host.uuid for choice in chosen.choices))
 
 
-def test_a_choice_says_what_is_taken() -> None:
-    [choice] = choose([host("a", 3)], 1).choices
-    assert choice.amounts == {"a": {"VCPU": 1}}
-    assert choice.mappings == {"": ("a",)}
-    assert choice.score is None
-
-
 def test_requests_begin_at_random_places() -> None:
     cloud = [host(f"h{number}", 1) for number in range(600)]
     wish, grown = Wish(ONE_CPU), forest_of(cloud)
@@ -93,60 +85,6 @@ def test_requests_begin_at_random_places() -> None:
         for _ in range(100)
     }
     assert len(found) > 80
-
-
-def series(cloud: list[Node]) -> choosing.Series:
-    return choosing.Series(forest_of(cloud), Limits(), random.Random(0))
-
-
-OF_TWO = Wish(Request((Group("", {"VCPU": 2}),)))
-
-
-def test_a_request_gets_what_those_before_it_leave() -> None:
-    following = series([host("a", 3), host("b", 2)])
-    chosen = [following.choose(Wish(ONE_CPU), wanted) for wanted in (2, 2, 2, 1)]
-    assert [each and len(each.choices) for each in chosen] == [2, 2, None, 1]
-    used = Counter[str]()
-    for each in chosen:
-        used.update(hosts(each) if each else {})
-    assert used == {"a": 3, "b": 2}
-    assert following.choose(Wish(ONE_CPU), 1) is None
-
-
-def test_requests_for_different_things_take_from_the_same_hosts() -> None:
-    following = series([host("a", 5)])
-    wishes = [Wish(ONE_CPU), OF_TWO, Wish(ONE_CPU), OF_TWO, Wish(ONE_CPU), OF_TWO]
-    chosen = [following.choose(wish, 1) for wish in wishes]
-    assert [each is not None for each in chosen] == [True] * 3 + [False, True, False]
-
-
-def test_requests_in_a_series_share_what_others_share() -> None:
-    hosts_of_rack = [host(name, 9, aggregates=("rack",)) for name in ("a", "b")]
-    disk = Node(
-        "disk",
-        None,
-        {"DISK_GB": Inventory(3)},
-        frozenset({SHARING}),
-        frozenset({"rack"}),
-    )
-    following = series([*hosts_of_rack, disk])
-    wish = Wish(Request((Group("", {"VCPU": 1, "DISK_GB": 1}),)))
-    chosen = [following.choose(wish, 1) for _ in range(4)]
-    assert [each is not None for each in chosen] == [True, True, True, False]
-    assert following.choose(Wish(ONE_CPU), 15) is not None
-
-
-@pytest.mark.parametrize(
-    "wish",
-    [
-        Wish(ONE_CPU, spread=Spread(Domains(), 1)),
-        Wish(ONE_CPU, together=Domains()),
-        Wish(ONE_CPU, prefer=(Preference(Quality.FREE, "VCPU", 1),)),
-    ],
-    ids=["spread", "together", "prefer"],
-)
-def test_whoever_compares_hosts_is_not_chosen_for_in_a_series(wish: Wish) -> None:
-    assert series([host("a", 5)]).choose(wish, 1) is None
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -190,12 +128,6 @@ def test_a_packing_that_takes_too_long_is_none(monkeypatch: pytest.MonkeyPatch) 
     chosen = choose(cloud, 9, spread=Spread(Domains(("A", "B", "C")), 2))
     assert chosen.exhausted
     assert not chosen.exact
-
-
-def test_together_with_those_that_are_there() -> None:
-    cloud = [host("a", 2), host("b", 5)]
-    present = Present({"own": ["a"]}, {})
-    assert hosts(choose(cloud, 3, together=Domains(), present=present)) == {"a": 2}
 
 
 @pytest.mark.parametrize(
@@ -245,39 +177,6 @@ def test_only_so_many_hosts_are_considered() -> None:
     prefer = (Preference(Quality.FREE, "VCPU", -1),)
     chosen = choose(cloud, 1, prefer=prefer, consider=7)
     assert chosen.considered == 7
-
-
-def test_what_was_dropped_is_replaced() -> None:
-    cloud = [host(f"h{number}", 1) for number in range(20)]
-    prefer = (Preference(Quality.FREE, "VCPU", -1),)
-    assert len(choose(cloud, 20, prefer=prefer, consider=3).choices) == 20
-
-
-def test_shared_providers_are_taken_from_once() -> None:
-    pool = Node(
-        "pool",
-        None,
-        {"DISK_GB": Inventory(3)},
-        frozenset({SHARING}),
-        frozenset("A"),
-    )
-    cloud = [host("a", 8, aggregates=("A",)), host("b", 8, aggregates=("A",)), pool]
-    request = Request((Group("", {"VCPU": 1, "DISK_GB": 1}),))
-    chosen = choose(cloud, 5, request=request)
-    assert len(chosen.choices) == 3
-    assert not chosen.exact
-    assert "pool" not in hosts(chosen)
-
-
-def test_unknown_names() -> None:
-    for prefer, said in (
-        (Preference(Quality.TRAIT, "CUSTOM_NONE", 1), "CUSTOM_NONE"),
-        (Preference(Quality.FREE, "CUSTOM_NO", 1), "CUSTOM_NO"),
-    ):
-        with pytest.raises(errors.BadRequest, match=said):
-            choose([host("a", 1)], 1, prefer=(prefer,))
-    with pytest.raises(errors.BadRequest, match="aggregate Z"):
-        choose([host("a", 1)], 1, together=Domains(("Z",)))
 
 
 BODY: dict[str, object] = {
@@ -334,22 +233,6 @@ def test_five_hundred_hosts_are_considered_unless_it_is_said() -> None:
 
     assert considered() == 500
     assert considered(consider=7) == 7
-
-
-@pytest.mark.parametrize("attempt", range(12))
-def test_overlapping_racks_are_filled_as_far_as_they_can_be(attempt: int) -> None:
-    cloud = [
-        host("a", 8, aggregates=("A", "B")),
-        host("b", 8, aggregates=("A",)),
-        host("c", 8, aggregates=("B",)),
-    ]
-    for most, expected in ((1, 2), (3, 6)):
-        chosen = choose(cloud, 7, spread=Spread(Domains(("A", "B")), most))
-        assert len(chosen.choices) == expected
-        assert chosen.exact
-        # What is wanted is found, although another order would be refused.
-        enough = choose(cloud, expected, spread=Spread(Domains(("A", "B")), most))
-        assert len(enough.choices) == expected
 
 
 def test_overlapping_racks_that_have_consumers_already() -> None:

@@ -5,10 +5,7 @@ Work is counted, not timed: in picks and proofs.
 
 import itertools
 import random
-import weakref
-from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 
@@ -16,7 +13,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, Tree, snapshot_of
 from placement.search import engine
-from placement.search.search import Budget, Limits, Nogoods, Tally
+from placement.search.search import Limits
 from tests.unit.clouds import (
     ONE,
     PAIRS,
@@ -32,21 +29,6 @@ from tests.unit.clouds import (
 # A share that is spent by any walk that does not go straight to an answer.
 NO_SHARE = Limits(per_anchor=1, total=10_000)
 NOTHING = Limits(per_anchor=1, total=1)
-
-
-def test_a_hard_tree_is_searched_to_the_end_within_the_default_budget() -> None:
-    found, tally = ask(snapshot_of([small_host("host")]), PAIRS)
-    assert not found
-    assert not tally.exhausted
-    assert tally.pauses == 0
-
-
-def test_a_hard_tree_passes_its_turn_on() -> None:
-    cloud = snapshot_of([small_host("hard"), large_host("easy")])
-    _, whole = ask(cloud, PAIRS, limit=1)
-    found, tally = ask(cloud, PAIRS, limit=1, limits=NO_SHARE)
-    assert roots(found) == ["easy"]
-    assert tally.picks < whole.picks
 
 
 @pytest.mark.parametrize("depth_first", [True, False])
@@ -89,40 +71,12 @@ def test_each_tree_is_searched_once_besides_the_budget() -> None:
     assert not tally.exhausted
 
 
-def test_the_same_budget_gives_the_same_answer() -> None:
-    cloud = hosts(4, [{"GPU": InventoryUsage(5)}] * 6)
-    wanting = tuple(Group(str(n), {"GPU": 2 + n % 2}) for n in range(12))
-    first, second = (
-        ask(cloud, Request(wanting), limits=Limits(10, 300))[0] for _ in range(2)
-    )
-    assert [each.providers for each in first] == [each.providers for each in second]
-    whole = ask(cloud, Request(wanting), limit=len(first))[0]
-    assert len(whole) == len(first)
-
-
 def test_answers_without_limit_end_at_the_budget() -> None:
     # 6720 answers on each host.
     found, tally = ask(hosts(30, [ONE] * 8), Request(groups(5)))
     assert tally.exhausted
     assert 10_000 < len(found) < Limits().total // 5
     assert len(set(roots(found))) == 30, "every host has its share of them"
-
-
-def test_nogoods_take_no_more_memory_than_they_are_given() -> None:
-    nogoods = Nogoods(memory=10)
-    known = nogoods.add("anchor", "first", 6)
-    assert nogoods.add("anchor", "second", 6) is known
-    assert nogoods.add("anchor", "third", 4) is known
-    assert set(nogoods.at("anchor")) == {"first", "third"}
-    assert not nogoods.at("other")
-
-
-def test_whether_a_tree_serves_may_be_left_undecided() -> None:
-    cloud = snapshot_of([small_host("hard"), large_host("easy")])
-    answers = engine.serving(cloud, PAIRS, limits=NOTHING)
-    assert [serves for _, serves in answers] == [None, True]
-    answers = engine.serving(cloud, PAIRS)
-    assert [serves for _, serves in answers] == [False, True]
 
 
 def packed(
@@ -233,32 +187,3 @@ def test_ports_that_differ_take_one_proof_for_each_host_that_almost_fits(
     assert not tally.exhausted
     assert tally.proofs <= count
     assert tally.picks <= count * wanting
-
-
-class Endless(Iterator[None]):
-    """The results of an anchor that spends its share again and again."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-
-    def __next__(self) -> None:
-        self._budget.turn -= 1_000
-
-
-@pytest.mark.parametrize("depth_first", [True, False])
-def test_what_never_goes_on_is_not_kept(depth_first: bool) -> None:
-    budget, alive = Budget(Limits(per_anchor=10, total=100)), weakref.WeakSet[Endless]()
-    search: Any = SimpleNamespace(budget=budget, tally=Tally(), free_picks=1)
-    kept = []
-
-    def anchors() -> Iterator[engine.Anchor]:
-        for _ in range(1_000):
-            results = Endless(budget)
-            alive.add(results)
-            kept.append(len(alive))
-            yield engine.Anchor(results, search)
-
-    assert not list(engine.take_turns(anchors(), search, depth_first=depth_first))
-    assert search.tally.exhausted
-    assert search.tally.pauses == 1_000
-    assert max(kept) < 20
