@@ -95,98 +95,21 @@ def test_it_is_the_most_or_a_lower_bound(seed: int) -> None:
     assert serving > exact
 
 
-def host(name: str, **totals: int) -> forest.Node:
-    inventories = {each: forest.Inventory(total) for each, total in totals.items()}
-    return forest.Node(name, None, inventories, frozenset(), frozenset())
-
-
-def count(
-    cloud: list[forest.Node], *groups: Group, most: int = MOST
-) -> dict[str, tuple[int, bool]]:
-    counts = counting.count_all(
-        forest.snapshot_of(cloud), Request(groups), most, counting.Effort()
-    )
-    return {each.tree.root.uuid: (each.count, each.exact) for each in counts}
-
-
-def test_hosts_are_counted_to_the_last_claim() -> None:
-    cloud = [host("a", VCPU=7, MEMORY_MB=100), host("b", VCPU=1, MEMORY_MB=100)]
-    asked = Group("", {"VCPU": 2, "MEMORY_MB": 20})
-    assert count(cloud, asked) == {"a": (3, True), "b": (0, True)}
-
-
-def test_devices_count_each_by_itself() -> None:
-    root = host("root")
-    cards = [
-        forest.Node(
-            f"card{total}",
-            root,
-            {"CUSTOM_VF": forest.Inventory(total)},
-            frozenset(),
-            frozenset(),
-        )
-        for total in (3, 4, 5)
-    ]
-    asked = Group("1", {"CUSTOM_VF": 2})
-    assert count([root, *cards], asked) == {"root": (1 + 2 + 2, True)}
-
-
-def test_a_shared_pool_is_counted_once() -> None:
-    aggregates = frozenset({"rack"})
-    hosts = [
-        dataclasses.replace(host(name, VCPU=8), aggregates=aggregates)
-        for name in ("a", "b")
-    ]
-    pool = dataclasses.replace(
-        host("pool", DISK_GB=100),
-        traits=frozenset({SHARING}),
-        aggregates=aggregates,
-    )
-    asked = Group("", {"VCPU": 1, "DISK_GB": 10})
-    assert count([*hosts, pool], asked) == {
-        "a": (8, False),
-        "b": (2, False),
-        "pool": (0, True),
-    }
-
-
 def test_it_stops_at_its_limit() -> None:
-    endless = forest.Inventory(2**30, allocation_ratio=1000.0)
+    few, endless = forest.Inventory(5), forest.Inventory(2**30, allocation_ratio=1000.0)
+    nothing = frozenset[str]()
     cloud = [
-        forest.Node("a", None, {"VCPU": endless}, frozenset(), frozenset()),
-        host("b", VCPU=5),
+        forest.Node("a", None, {"VCPU": endless}, nothing, nothing),
+        forest.Node("b", None, {"VCPU": few}, nothing, nothing),
     ]
-    asked = Group("", {"VCPU": 1})
-    assert count(cloud, asked, most=5) == {"a": (5, False), "b": (5, True)}
-
-
-def test_only_hosts_that_share_are_counted_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shared, local = forest.Inventory(7), forest.Inventory(100)
-    pool = forest.Node(
-        "pool", None, {"DISK_GB": shared}, frozenset({SHARING}), frozenset({"A"})
+    counts = counting.count_all(
+        forest.snapshot_of(cloud),
+        Request((Group("", {"VCPU": 1}),)),
+        5,
+        counting.Effort(),
     )
-    with_pool = [
-        forest.Node(f"with{n}", None, {"VCPU": local}, frozenset(), frozenset({"A"}))
-        for n in range(3)
-    ]
-    alone = [host(f"alone{n}", VCPU=100, DISK_GB=20) for n in range(200)]
-    counted = 0
-    count_one = counting._Counter.count
-
-    def counting_one(self: counting._Counter, tree: object) -> counting.Count:
-        nonlocal counted
-        counted += 1
-        return count_one(self, tree)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(counting._Counter, "count", counting_one)
-    asked = Group("", {"VCPU": 1, "DISK_GB": 2})
-    found = count([pool, *with_pool, *alone], asked)
-    assert sum(found[node.name][0] for node in with_pool) == 3
-    assert all(found[node.name] == (10, True) for node in alone)
-    # One of the hosts alone stands for all of them.
-    assert counted < 10
+    found = {each.tree.root.uuid: (each.count, each.exact) for each in counts}
+    assert found == {"a": (5, False), "b": (5, True)}
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from placement.forest import forest, reading, vocabulary
+from placement.forest import forest, vocabulary
 from placement.forest.forest import Block
 from placement.model.constraint import Resources
 from placement.model.request import Group, Request
-from placement.model.resource_provider import ProviderFilters
-from placement.model.tree import Provider, Snapshot, Tree
-from placement.questions import providers
+from placement.model.tree import Snapshot, Tree
 from placement.search import engine
 from tests.property import forest as clouds
 from tests.property.test_search import as_found
@@ -79,25 +77,6 @@ def test_trees_come_round_from_any_place_each_once(
             assert found == listed[split:] + listed[:split]
             turned += split > 0
     assert turned > 10
-
-
-def test_of_the_block_where_it_starts_only_what_is_needed_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cloud = clouds.random_forest(random.Random(1), size=60)
-    grown = forest.forest_of(WORDS, trees_of(cloud))
-    looked_at: list[int] = []
-    select = Block.select
-
-    def count(*args: Any) -> Any:
-        for tree in select(*args):
-            looked_at.append(1)
-            yield tree
-
-    monkeypatch.setattr(Block, "select", count)
-    trees = grown.relevant(Request((Group("", {"VCPU": 1}),)), 0.1).trees
-    next(iter(trees))
-    assert len(looked_at) == 1
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -217,41 +196,6 @@ def with_room(each: Block, amount: tuple[str, int]) -> list[Tree]:
     return list(each.select([(Resources(None, ((name, least),)), frozenset())]))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_block_knows_which_trees_have_room_for_an_amount(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # So few that it forgets some and finds them again.
-    monkeypatch.setattr(forest, "MOST_AMOUNTS", 4)
-    rng = random.Random(seed)
-    given = remembered = 0
-    for _ in range(30):
-        trees = trees_of(clouds.random_forest(rng, size=9))
-        made = forest.block_of(trees)
-        for name, amount in rng.choices([*AMOUNTS, ("VCPU", 10**30)], k=20):
-            expected = [
-                tree
-                for tree in trees.values()
-                if any(
-                    inventory.room >= amount
-                    for member in tree.members
-                    for which, inventory in member.inventories.items()
-                    if which == name
-                )
-            ]
-            assert with_room(made, (name, amount)) == expected, (name, amount)
-            given += len(expected)
-            assert len(made._roomy) <= 4
-            if (name, amount) in made._roomy:
-                # What it knows is not looked up again.
-                forgetful = dataclasses.replace(made, rooms={})
-                forgetful._roomy.update(made._roomy)
-                assert with_room(forgetful, (name, amount)) == expected
-                remembered += 1
-    assert given
-    assert remembered
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_hosts_without_parts_are_found_by_the_index(seed: int) -> None:
     rng = random.Random(seed)
@@ -301,55 +245,6 @@ def picky_group(rng: random.Random, suffix: str) -> Group:
         member_of=sets(clouds.AGGREGATES),
         not_member_of=some(clouds.AGGREGATES, 0.2),
     )
-
-
-@pytest.mark.parametrize("size", [10, 2_000])
-def test_a_list_by_name_uuid_or_tree_looks_at_what_its_answer_has(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trees = {
-        2 * number: reading.tree_of(
-            [
-                Provider(
-                    uuid=f"{'host' if member == 0 else 'child'}{number}",
-                    name=f"{'host' if member == 0 else 'child'} {number}",
-                    parent_uuid=None if member == 0 else f"host{number}",
-                    root_uuid=f"host{number}",
-                    inventories={},
-                    trait_names=(),
-                    traits=frozenset(),
-                    aggregates=frozenset(),
-                    position=member,
-                    end=2,
-                    id=2 * number + member,
-                )
-                for member in range(2)
-            ]
-        )
-        for number in range(size)
-    }
-    grown = forest.forest_of(WORDS, trees)
-    looked_at: list[str] = []
-    accepts = ProviderFilters.accepts
-
-    def count(filters: ProviderFilters, provider: Any) -> bool:
-        looked_at.append(provider.uuid)
-        return accepts(filters, provider)
-
-    monkeypatch.setattr(ProviderFilters, "accepts", count)
-    monkeypatch.setattr(forest.Trees, "__iter__", None)
-    for filters, answer in (
-        (ProviderFilters(name="child 7"), ["child7"]),
-        (ProviderFilters(uuid="child7"), ["child7"]),
-        (ProviderFilters(in_tree="child7"), ["host7", "child7"]),
-        (ProviderFilters(in_tree="host7", name="host 7"), ["host7"]),
-        (ProviderFilters(in_tree="host7", name="host 8"), []),
-        (ProviderFilters(name="nobody"), []),
-    ):
-        looked_at.clear()
-        listed = providers.list_by_filters(grown, filters)
-        assert [provider.uuid for provider in listed] == answer
-        assert looked_at in ([], ["host7", "child7"])
 
 
 def test_names_that_are_exchanged_are_found() -> None:

@@ -2,7 +2,6 @@
 
 import re
 import string
-import uuid
 from typing import Any
 
 import pytest
@@ -82,26 +81,6 @@ def test_answers_make_a_valid_request_for_several(
     (claim,) = wire.parse_claims(document)
     assert claim.consumer.uuid == consumer.uuid
     assert claim.amounts == used
-
-
-@given(used=amounts)
-def test_before_1_12_answers_and_requests_differ(
-    used: dict[str, dict[str, int]],
-) -> None:
-    consumer = Consumer(str(uuid.uuid4()), "p", "u", None, 1)
-    assert told(consumer, used, View(Version(1, 11))).keys() == {"allocations"}
-    listed = [
-        {"resource_provider": {"uuid": each}, "resources": resources}
-        for each, resources in used.items()
-    ]
-    owned = {"allocations": listed, "project_id": "p", "user_id": "u"}
-    Schema(wire.V1_8).check(owned, "")
-    assert wire.parse_claim(consumer.uuid, owned).amounts == used
-
-
-@pytest.mark.parametrize("version", [Version(*each) for each in VERSIONS])
-def test_an_unknown_consumer_has_an_empty_document(version: Version) -> None:
-    assert wire.render_consumer([], View(version)) == {"allocations": {}}
 
 
 @given(key=st.text(string.hexdigits + "-\n ", min_size=35, max_size=37))

@@ -4,7 +4,6 @@ import json
 from typing import Any
 from urllib import parse
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,10 +17,8 @@ from placement.model.resource_provider import (
 from placement.model.trait import TraitFilters as TraitFilters
 from placement.model.tree import Provider
 from placement.schemas import (
-    aggregate,
     inventory,
     resource_provider,
-    trait,
 )
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import Schema, View, encode, parse_json
@@ -59,34 +56,6 @@ def test_all_inventories(generation: int, known: dict[str, Inventory]) -> None:
     assert body["resource_provider_generation"] == generation
 
 
-@given(generations, class_names, inventories)
-def test_one_inventory(generation: int, name: str, known: Inventory) -> None:
-    value = Belongings(known, generation)
-    document = inventory.render_inventory(value, LATEST)
-    body = sent(document, inventory.PUT_INVENTORY)
-    assert inventory.parse_inventory(body) == known
-    assert body["resource_provider_generation"] == generation
-    body = sent({**document, "resource_class": name}, inventory.POST_INVENTORY)
-    assert inventory.parse_inventory(body) == known
-
-
-@given(generations, st.lists(uuids, unique=True))
-def test_aggregates(generation: int, known: list[str]) -> None:
-    value = Belongings(known, generation)
-    render = aggregate.RENDER_AGGREGATES.at(MAXIMUM)
-    schema = aggregate.PUT_AGGREGATES.at(MAXIMUM)
-    assert render
-    assert schema
-    assert aggregate.parse_aggregates(sent(render(value, LATEST), schema)) == value
-
-
-@given(generations, st.lists(class_names, unique=True))
-def test_traits_of_a_provider(generation: int, known: list[str]) -> None:
-    value = Belongings(known, generation)
-    body = sent(trait.render_provider_traits(value, LATEST), trait.PUT_TRAITS)
-    assert body == {"traits": known, "resource_provider_generation": generation}
-
-
 providers = st.builds(
     ResourceProvider,
     id=generations,
@@ -97,30 +66,6 @@ providers = st.builds(
     root_uuid=uuids,
     modified=st.none(),
 )
-
-
-@given(providers)
-def test_a_provider(known: ResourceProvider) -> None:
-    schema = resource_provider.CREATE.at(MAXIMUM)
-    assert schema
-    document = resource_provider.render_provider(known, LATEST)
-    wanted = ("uuid", "name", "parent_provider_uuid")
-    body = sent({name: document[name] for name in wanted}, schema)
-    assert resource_provider.parse_uuid(body) == known.uuid
-    assert body["name"] == known.name
-    assert body["parent_provider_uuid"] == known.parent_uuid
-
-
-@given(providers, st.sampled_from(sorted(VERSIONS)))
-def test_a_provider_never_loses_what_it_once_showed(
-    known: ResourceProvider, version: tuple[int, int]
-) -> None:
-    document = resource_provider.render_provider(known, View(Version(*version), "/x"))
-    latest = resource_provider.render_provider(known, View(MAXIMUM, "/x"))
-    for name, value in document.items():
-        if name != "links":
-            assert latest[name] == value
-    assert all(link in latest["links"] for link in document["links"])
 
 
 of_forest = st.builds(
@@ -191,20 +136,3 @@ def test_filters_of_providers(wanted: ProviderFilters) -> None:
     parse_filters = resource_provider.LIST.at(MAXIMUM)
     assert parse_filters
     assert parse_filters(query_string.decode(render_filters(wanted))) == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("", TraitFilters()),
-        ("name=in:A,B", TraitFilters(names=frozenset({"A", "B"}))),
-        ("name=in:", TraitFilters(names=frozenset({""}))),
-        ("name=startswith:A:B", TraitFilters(prefix="A:B")),
-        ("name=startswith:", TraitFilters(prefix="")),
-        ("name=IN:A", TraitFilters()),
-        ("associated=TRUE", TraitFilters(associated=True)),
-        ("associated=false&name=in:A", TraitFilters(frozenset({"A"}), None, False)),
-    ],
-)
-def test_filters_of_traits(text: str, wanted: TraitFilters) -> None:
-    assert trait.parse_filters(query_string.decode(text)) == wanted
