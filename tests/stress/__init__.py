@@ -1,4 +1,1 @@
-"""Many processes against a running service, and a check of all that it answered.
-
-``python -m tests.stress --help`` shows how to run it for longer than the tests do.
-"""
+"""Many processes against a running service, and a check of all that it answered."""

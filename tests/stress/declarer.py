@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.stress import room
+from tests.stress import history, room
 from tests.stress.room import Event, World
 from tests.stress.world import Service, Unanswered
 
@@ -113,4 +113,4 @@ def run(url: str, world: World, seconds: float, directory: str) -> None:
             # Placements are what this is about.
             time.sleep(0.1)
         declarer.look()
-    room.save(Path(directory, "declarer-0.jsonl"), declarer.events)
+    history.save(Path(directory, "declarer-0.jsonl"), declarer.events)

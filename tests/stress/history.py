@@ -5,9 +5,12 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tests.stress.world import World
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Amounts by resource class name, by provider UUID.
 Amounts = dict[str, dict[str, int]]
@@ -63,7 +66,7 @@ class Readable(Protocol):
         """Return the document at a path."""
 
 
-def save(path: Path, events: Iterable[Event]) -> None:
+def save(path: Path, events: Iterable["DataclassInstance"]) -> None:
     """Write events to a file, one in each line."""
     with path.open("w") as file:
         for event in events:

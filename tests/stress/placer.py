@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.stress import room
+from tests.stress import history, room
 from tests.stress.history import Amounts, shares
 from tests.stress.room import CLASS, LEAST, MOST, Event, World
 from tests.stress.world import Service, Unanswered
@@ -280,4 +280,4 @@ def run(
         while time.monotonic() < began + seconds * (1 if done >= LEAST_DEEDS else 2):
             placer.act()
             done += 1
-    room.save(Path(directory, f"placer-{number}.jsonl"), placer.events)
+    history.save(Path(directory, f"placer-{number}.jsonl"), placer.events)

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import time
 import uuid
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +74,6 @@ class Event:
     @property
     def succeeded(self) -> bool:
         return 200 <= self.status < 300
-
-
-def save(path: Path, events: Iterable[Event]) -> None:
-    """Write events to a file, one in each line."""
-    with path.open("w") as file:
-        for event in events:
-            file.write(json.dumps(dataclasses.asdict(event)) + "\n")
 
 
 def load(path: Path) -> list[Event]:

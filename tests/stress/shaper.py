@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.stress import room
+from tests.stress import history, room
 from tests.stress.room import Event
 from tests.stress.world import Service, Unanswered
 
@@ -208,4 +208,4 @@ def run(url: str, number: int, seed: int, seconds: float, directory: str) -> Non
             shaper.act()
             # Placements are what this is about.
             time.sleep(0.02)
-    room.save(Path(directory, f"shaper-{number}.jsonl"), shaper.events)
+    history.save(Path(directory, f"shaper-{number}.jsonl"), shaper.events)
