@@ -13,7 +13,6 @@ from placement.model.declaration import DeclaredProvider, DeclaredTree
 from placement.model.inventory import Inventory
 
 OWNERS = ("fleet", "gpu-team")
-AGENT = "agent"
 # The children of each host.
 TREES = {"host-a": ("host-a-gpu", "host-a-nic"), "host-b": ("host-b-gpu",)}
 CLASSES = ("VCPU", "CUSTOM_FPGA")

@@ -183,12 +183,3 @@ def _has_room(total: Counter[tuple[Node, str]]) -> bool:
 def _gives_once_per_tree(total: Counter[tuple[Node, str]]) -> bool:
     givers = {node for node, _ in total}
     return len({node.root for node in givers}) == len(givers)
-
-
-def summarised(forest: list[Node], request: Request, returned: set[Found]) -> set[str]:
-    """Return the names of the providers with a summary in an answer."""
-    givers = {name for taken, _ in returned for name, _, _ in taken}
-    if not request.nested:
-        return givers
-    roots = {node.root for node in forest if node.name in givers}
-    return {node.name for node in forest if node.root in roots}

@@ -16,12 +16,6 @@ from placement_foundation.http.version import Version
 from tests.property import forest
 from tests.property.forest import Inventory, Node
 
-# Of twelve constraints.
-QUERY = (
-    "resources=VCPU:16,MEMORY_MB:4096,DISK_GB:100"
-    "&required=CUSTOM_A,CUSTOM_B&required=!CUSTOM_C"
-)
-
 
 def hosts(count: int) -> Iterator[Node]:
     """Yield hosts, all of them in use in another way."""
