@@ -11,11 +11,14 @@ from benchmarks import cloud
 from placement.demonstration import planting
 from placement.objects.ledger import Ledger
 from placement_foundation.database.storage import Database
+from tests.client import Client
 from tests.console import stage
 
 HERE = Path(__file__).parent
 Site = Callable[[str], str]
 Visit = Callable[..., Any]
+# The URL of a service that a test may change, a client of it, and UUIDs of hosts.
+Cloud = tuple[str, Client, list[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,6 +15,7 @@ from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.serving import side
+from tests.client import Client
 from tests.settings import make_config
 
 if TYPE_CHECKING:
@@ -80,6 +81,15 @@ def serving(application: "WSGIApplication") -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
+
+
+@contextlib.contextmanager
+def fresh(directory: Path) -> Iterator[tuple[str, Client]]:
+    """Serve an empty ledger; give the URL, and a client to fill it."""
+    with filled(directory, lambda database: None) as database:
+        application = build(database)
+        with serving(application) as url:
+            yield url, Client(application)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,6 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import pytest
-
 from tests.console import stage
 from tests.console.conftest import Site, Visit
 from tests.console.test_views import check
@@ -55,23 +53,6 @@ def test_the_hosts_the_count_and_the_first_candidates(visit: Visit, site: Site) 
     assert columns.count() > 1
     page.go_back()
     answered(page)
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_count_that_is_not_exact_is_a_lower_bound(
-    visit: Visit, site: Site, exact: bool
-) -> None:
-    page = visit(site("demo"), "#/nowhere")
-    page.route(
-        "**/ledger/v1/capacity*",
-        lambda route: route.fulfill(
-            json={"total": 7, "exact": exact, "complete": True, "hosts": []}
-        ),
-    )
-    page.goto(f"{site('demo')}/console/#/ask?{urlencode({'q': SERVED})}")
-    answered(page)
-    text = page.locator(".number-line").inner_text()
-    assert ("fits at least 7 times" if not exact else "fits 7 times") in text
 
 
 def test_another_question_does_not_have_the_old_answer(
@@ -148,16 +129,6 @@ def test_a_consumer_is_imagined_away(visit: Visit, site: Site) -> None:
     assert "were gone" in page.locator(".what-if").inner_text()
     page.go_back()
     page.wait_for_selector(".what-if", state="detached")
-
-
-def test_a_host_is_imagined_with_a_trait(visit: Visit, site: Site) -> None:
-    page = ask(
-        visit, site("demo"), "resources=PGPU:1,VCPU:1&required=CUSTOM_DEMO_RETIRED"
-    )
-    assert verdict(page) == "No host serves it"
-    page.get_by_role("button", name="As if it had it").first.click()
-    page.wait_for_selector("strong:has-text('1 of 123 hosts')")
-    assert "had CUSTOM_DEMO_RETIRED" in page.locator(".what-if").inner_text()
 
 
 def test_a_request_is_built_in_the_form(visit: Visit, site: Site) -> None:

@@ -11,10 +11,9 @@ import pytest
 
 from benchmarks.cloud import uuid_of
 from placement.demonstration import cloud as demonstration
-from tests.client import Client
 from tests.console import stage
 from tests.console.conftest import Site, Visit
-from tests.console.test_ask import answered, ask, verdict
+from tests.console.test_ask import answered, verdict
 from tests.console.test_states import guarded, server, sign_in  # noqa: F401
 from tests.console.test_views import check
 from tests.functional.identity import IdentityServer
@@ -26,23 +25,20 @@ PHONE = {"width": 360, "height": 780}
 def test_few_hosts_in_groups_are_drawn(
     visit: Visit, tmp_path: Path, group: str
 ) -> None:
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         for name in ("rack1-a", "rack1-b", "rack2-a"):
             provider = client.make_provider(VCPU=8)
             body = {"name": name, "parent_provider_uuid": None}
             path = f"/resource_providers/{provider}"
             assert client.call("PUT", path, body).status == 200
-        with stage.serving(application) as url:
-            page = visit(url, f"#/fleet?{urlencode({'group': group})}")
-            page.wait_for_selector("canvas")
-            assert page.locator(".caption").inner_text().startswith("3 hosts")
-            # From another view, the map mounts again.
-            page.goto(f"{url}/console/#/names")
-            page.wait_for_selector("h1:has-text('Names')", state="attached")
-            page.go_back()
-            page.wait_for_selector("canvas")
+        page = visit(url, f"#/fleet?{urlencode({'group': group})}")
+        page.wait_for_selector("canvas")
+        assert page.locator(".caption").inner_text().startswith("3 hosts")
+        # From another view, the map mounts again.
+        page.goto(f"{url}/console/#/names")
+        page.wait_for_selector("h1:has-text('Names')", state="attached")
+        page.go_back()
+        page.wait_for_selector("canvas")
 
 
 def test_a_fault_of_a_view_is_a_sentence_and_a_way_on(visit: Visit, site: Site) -> None:
@@ -143,24 +139,6 @@ def test_each_offer_asks_what_it_says(visit: Visit, site: Site, query: str) -> N
     assert done == promises
 
 
-def test_what_cannot_be_asked_is_not_offered(visit: Visit, site: Site) -> None:
-    page = ask(visit, site("demo"), "resources=CUSTOM_DEMO_RETIRED_FPGA:1")
-    assert (
-        "do without CUSTOM_DEMO_RETIRED_FPGA" in page.locator(".remedies").inner_text()
-    )
-    assert page.locator(".remedies button").count() == 0
-
-
-def test_near_hosts_say_what_they_lack(visit: Visit, site: Site) -> None:
-    page = ask(visit, site("demo"), "resources=VCPU:2000")
-    near = page.locator(".near > li").first.inner_text()
-    assert "refuses 2000 VCPU to one consumer" in near
-    assert "max_unit" in near
-    assert "has less than 2000 VCPU free on one provider" in near
-    page = ask(visit, site("demo"), "resources=CUSTOM_DEMO_RETIRED_FPGA:1")
-    assert "has no CUSTOM_DEMO_RETIRED_FPGA" in page.locator(".near").inner_text()
-
-
 def test_the_explanation_does_not_wait_for_the_count(visit: Visit, site: Site) -> None:
     page = visit(site("demo"), "#/nowhere")
     waiting: list[Any] = []
@@ -195,43 +173,14 @@ def test_a_failed_refresh_keeps_the_last_picture(visit: Visit, site: Site) -> No
     told.wait_for(state="detached")
 
 
-def test_a_failed_refresh_of_a_host_keeps_it(visit: Visit, site: Site) -> None:
-    page = visit(site("flat"), f"#/host/{uuid_of('host3')}")
-    page.wait_for_selector(".title:has-text('host3')")
-    page.witness.expects_failures = True
-    page.route("**/ledger/v1/fleet*", lambda route: route.abort())
-    page.get_by_role("button", name="Read again").click()
-    page.wait_for_selector(".stale:has-text('State of the host at')")
-    assert page.locator(".title").inner_text() == "host3"
-
-
-def test_names_that_cannot_be_read_again_stay(visit: Visit, site: Site) -> None:
-    page = visit(site("flat"), "#/nowhere")
-    page.witness.expects_failures = True
-    page.clock.install()
-    page.goto(f"{site('flat')}/console/#/names")
-    page.wait_for_selector("tbody tr")
-    page.route("**/traits", lambda route: route.fulfill(status=500))
-    page.clock.fast_forward(61_000)
-    old = page.locator(".stale:has-text('State of the list of names at')")
-    old.wait_for()
-    assert page.locator("tbody tr").count() > 0
-    page.unroute("**/traits")
-    old.get_by_role("button", name="Try again").click()
-    old.wait_for(state="detached")
-
-
 def test_a_refresh_reads_new_names_at_once(visit: Visit, tmp_path: Path) -> None:
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         client.make_provider(VCPU=8)
-        with stage.serving(application) as url:
-            page = visit(url, "#/names?show=all&find=CUSTOM")
-            page.wait_for_selector("text=No trait matches.")
-            assert client.call("PUT", "/traits/CUSTOM_FRESH").status == 201
-            page.get_by_role("button", name="Refresh").click()
-            page.wait_for_selector("td:has-text('CUSTOM_FRESH')")
+        page = visit(url, "#/names?show=all&find=CUSTOM")
+        page.wait_for_selector("text=No trait matches.")
+        assert client.call("PUT", "/traits/CUSTOM_FRESH").status == 201
+        page.get_by_role("button", name="Refresh").click()
+        page.wait_for_selector("td:has-text('CUSTOM_FRESH')")
 
 
 def test_a_reader_is_told_which_rule_and_what_else_there_is(
@@ -284,9 +233,7 @@ LONG_TRAIT = "CUSTOM_" + "Y" * 200
 def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Serve hosts with long names, classes and traits; give the URL and a UUID."""
     directory = tmp_path_factory.mktemp("long")
-    with stage.filled(directory, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(directory) as (url, client):
         assert client.call("PUT", f"/traits/{LONG_TRAIT}").status == 201
         assert client.call("PUT", f"/resource_classes/{LONG_CLASS}").status == 201
         for name in LONG.values():
@@ -301,8 +248,7 @@ def long_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
             amounts = {provider: {"VCPU": 1, LONG_CLASS: 1}}
             claimed = client.claim(str(uuid.uuid4()), amounts, project="p" * 255)
             assert claimed.status == 204
-        with stage.serving(application) as url:
-            yield url, provider
+        yield url, provider
 
 
 @pytest.mark.parametrize("viewport", [PHONE, {"width": 1400, "height": 900}])
@@ -325,26 +271,6 @@ def test_long_names_do_not_widen_the_page(
         stage.settled(page)
         wide = stage.run(page, "document.documentElement.scrollWidth")
         assert wide <= viewport["width"], fragment
-
-
-def test_names_break_between_their_parts(visit: Visit, site: Site) -> None:
-    page = visit(site("demo"), "#/names?find=CUSTOM_DEMO", viewport=PHONE)
-    stage.settled(page)
-    lines = stage.run(
-        page,
-        """[...document.querySelectorAll("td.name bdi")].flatMap((name) => {
-            const lines = [];
-            for (const node of name.childNodes) {
-                if (node.nodeType !== Node.TEXT_NODE) continue;
-                const range = document.createRange();
-                range.selectNodeContents(node);
-                lines.push(range.getClientRects().length);
-            }
-            return lines;
-        })""",
-    )
-    assert lines
-    assert set(lines) == {1}
 
 
 def test_the_keys_go_on_after_a_host(visit: Visit, site: Site) -> None:
@@ -393,9 +319,7 @@ MARKED = """(() => {
 
 
 def test_more_used_than_there_is_is_seen(visit: Visit, tmp_path: Path) -> None:
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         hosts = [client.make_provider(VCPU=8) for _ in range(2)]
         for host in hosts:
             assert client.claim(str(uuid.uuid4()), {host: {"VCPU": 8}}).status == 204
@@ -403,32 +327,29 @@ def test_more_used_than_there_is_is_seen(visit: Visit, tmp_path: Path) -> None:
         generation = client.call("GET", path).document["resource_provider_generation"]
         body = {"resource_provider_generation": generation, "total": 4}
         assert client.call("PUT", path, body).status == 200
-        with stage.serving(application) as url:
-            page = visit(url, "#/fleet?by=used&of=VCPU")
-            page.wait_for_selector("canvas")
-            over = page.locator(".legend button", has_text="over 100")
-            assert over.locator(".bin-count").inner_text() == "1"
-            assert page.locator(".badge").inner_text().split() == [
-                "1",
-                "to",
-                "be",
-                "mended",
-            ]
-            page.wait_for_selector(".total .bar-over")
-            assert stage.run(page, MARKED) > 20
-            page.goto(f"{url}/console/#/fleet?by=used&of=VCPU&as=table")
-            page.wait_for_selector("td:has-text('over capacity')")
-            page.goto(f"{url}/console/#/host/{hosts[0]}")
-            page.wait_for_selector("text=4 over capacity")
-            check(page)
+        page = visit(url, "#/fleet?by=used&of=VCPU")
+        page.wait_for_selector("canvas")
+        over = page.locator(".legend button", has_text="over 100")
+        assert over.locator(".bin-count").inner_text() == "1"
+        assert page.locator(".badge").inner_text().split() == [
+            "1",
+            "to",
+            "be",
+            "mended",
+        ]
+        page.wait_for_selector(".total .bar-over")
+        assert stage.run(page, MARKED) > 20
+        page.goto(f"{url}/console/#/fleet?by=used&of=VCPU&as=table")
+        page.wait_for_selector("td:has-text('over capacity')")
+        page.goto(f"{url}/console/#/host/{hosts[0]}")
+        page.wait_for_selector("text=4 over capacity")
+        check(page)
 
 
 def test_what_cannot_be_allocated_is_not_zero_of_zero(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         host = client.make_provider(MEMORY_MB=4096, VCPU=8)
         assert client.claim(str(uuid.uuid4()), {host: {"VCPU": 3}}).status == 204
         for name, total, reserved, ratio in (
@@ -443,26 +364,25 @@ def test_what_cannot_be_allocated_is_not_zero_of_zero(
             }
             path = f"/resource_providers/{host}/inventories/{name}"
             assert client.call("PUT", path, body).status == 200
-        with stage.serving(application) as url:
-            page = visit(url, f"#/host/{host}")
-            stage.settled(page)
-            text = page.locator(".box").inner_text().replace("\u202f", " ")
-            assert "0 MiB used, none of 4 GiB can be allocated" in text
-            assert "0 MiB free · total 4 GiB · reserved 4 GiB · ratio 1.5" in text
-            assert "3 used, none of 8 can be allocated" in text
-            assert "3 over capacity · total 8 · reserved 8 · ratio 1" in text
-            check(page)
-            for name in ("VCPU", "MEMORY_MB"):
-                page.goto(f"{url}/console/#/fleet?as=table&by=used&of={name}")
-                page.wait_for_selector("tbody td:has-text('can be allocated')")
-                text = page.locator("main").inner_text()
-                assert not re.search(r"\b0(\s\w+)? of 0\b|of 0 used", text)
-                totals = page.locator(".total")
-                wide = totals.evaluate_all("all => all.map(each => each.scrollWidth)")
-                room = totals.evaluate_all("all => all.map(each => each.clientWidth)")
-                assert wide == room
-            page.goto(f"{url}/console/#/health")
-            page.wait_for_selector("text=VCPU: 3 used, none of 8 can be allocated")
+        page = visit(url, f"#/host/{host}")
+        stage.settled(page)
+        text = page.locator(".box").inner_text().replace("\u202f", " ")
+        assert "0 MiB used, none of 4 GiB can be allocated" in text
+        assert "0 MiB free · total 4 GiB · reserved 4 GiB · ratio 1.5" in text
+        assert "3 used, none of 8 can be allocated" in text
+        assert "3 over capacity · total 8 · reserved 8 · ratio 1" in text
+        check(page)
+        for name in ("VCPU", "MEMORY_MB"):
+            page.goto(f"{url}/console/#/fleet?as=table&by=used&of={name}")
+            page.wait_for_selector("tbody td:has-text('can be allocated')")
+            text = page.locator("main").inner_text()
+            assert not re.search(r"\b0(\s\w+)? of 0\b|of 0 used", text)
+            totals = page.locator(".total")
+            wide = totals.evaluate_all("all => all.map(each => each.scrollWidth)")
+            room = totals.evaluate_all("all => all.map(each => each.clientWidth)")
+            assert wide == room
+        page.goto(f"{url}/console/#/health")
+        page.wait_for_selector("text=VCPU: 3 used, none of 8 can be allocated")
 
 
 def test_a_count_that_was_stopped_says_so(visit: Visit, site: Site) -> None:
@@ -505,13 +425,3 @@ def test_a_busy_service_is_asked_again(visit: Visit, site: Site) -> None:
     page.wait_for_selector("canvas")
     assert busy == []
     assert page.locator(".failed").count() == 0
-
-
-def test_a_service_that_stays_busy_is_reported(visit: Visit, site: Site) -> None:
-    page = visit(site("flat"), "#/nowhere")
-    page.route(
-        "**/ledger/v1/fleet*",
-        lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, body=""),
-    )
-    page.goto(f"{site('flat')}/console/#/fleet")
-    page.wait_for_selector(".failed:has-text('status 503')")

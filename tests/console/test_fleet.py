@@ -228,62 +228,6 @@ def test_the_choice_is_an_address(visit: Visit, site: Site) -> None:
     assert page.get_by_label("Colour by").input_value() == "consumers"
 
 
-def test_many_classes_and_hosts_without_them(visit: Visit, site: Site) -> None:
-    page = visit(site("demo"), "#/fleet?by=used&of=PGPU")
-    stage.settled(page)
-    missing = page.locator(".legend button", has_text="no PGPU")
-    assert missing.locator(".bin-count").inner_text() == "103"
-
-
-def test_one_host_is_a_tile_with_its_name(visit: Visit, site: Site) -> None:
-    page = visit(site("flat"), "#/fleet?find=host7")
-    stage.settled(page)
-    assert caption(page) == "1 of 50 hosts"
-    page.locator("canvas").hover(position={"x": 100, "y": 20})
-    assert "host7" in page.locator(".tip").inner_text()
-
-
-def test_the_mouse_may_move_as_soon_as_hosts_are_drawn(
-    visit: Visit, site: Site
-) -> None:
-    page = visit(site("flat"), "#/now")
-    stage.settled(page)
-    stage.run(
-        page,
-        """(() => {
-            const moved = new MutationObserver(() => {
-                const canvas = document.querySelector("canvas");
-                if (!canvas || !parseInt(canvas.style.width)) return;
-                moved.disconnect();
-                const { x, y } = canvas.getBoundingClientRect();
-                const at = { bubbles: true, clientX: x + 100, clientY: y + 20 };
-                canvas.dispatchEvent(new MouseEvent("mousemove", at));
-            });
-            const all = { attributes: true, childList: true, subtree: true };
-            moved.observe(document.body, all);
-            location.hash = "#/fleet?find=host7";
-        })()""",
-    )
-    stage.settled(page)
-    assert "host7" in page.locator(".tip").inner_text()
-
-
-def test_owners_are_read_only_where_they_are_shown(visit: Visit, site: Site) -> None:
-    page = visit(site("demo"), "#/fleet?by=consumers")
-    page.wait_for_selector(".legend button:has-text('up to')")
-    asked = [each for each in page.witness.requests if "/fleet?repeats" in each]
-    assert [each.split("fields=")[1] for each in asked][1:] == ["consumer_count"]
-    page.keyboard.press("c")
-    page.wait_for_selector("[aria-label='By project'] tbody tr")
-    assert "demo-web" in page.locator("main").inner_text()
-    page.keyboard.press("f")
-    page.get_by_label("Colour by").select_option("consumers")
-    page.wait_for_selector(".legend")
-    asked = [each for each in page.witness.requests if "/fleet?repeats" in each]
-    fields = [each.split("fields=")[1] for each in asked][1:]
-    assert fields == ["consumer_count", "consumers"]
-
-
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[tuple[str, list[Callable[[], None]]]]:
     """Serve a fleet that ends only once it is allowed to, or breaks off."""

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.client import Client
 from tests.console import stage
-from tests.console.conftest import Visit
+from tests.console.conftest import Cloud, Visit
 from tests.console.test_views import check
 
 CONSUMER = "6f3d3c1a-90a2-4b4e-8e0e-0d4f6a1f7b01"
@@ -17,16 +16,13 @@ ROWS = "table.history tbody tr"
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """Serve two hosts, of which one is used; give the URL, a client and UUIDs."""
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         hosts = [client.make_provider(VCPU=8) for _ in range(2)]
         claimed = client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web")
         assert claimed.status == 204
-        with stage.serving(application) as url:
-            yield url, client, hosts
+        yield url, client, hosts
 
 
 def rows(page: Any) -> list[str]:
@@ -34,9 +30,7 @@ def rows(page: Any) -> list[str]:
     return [str(each) for each in page.locator(ROWS).all_inner_texts()]
 
 
-def test_who_changed_what_when_and_what_was_before(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_who_changed_what_when_and_what_was_before(visit: Visit, cloud: Cloud) -> None:
     url, _, hosts = cloud
     page = visit(url, "#/history")
     said = rows(page)
@@ -56,7 +50,7 @@ def test_who_changed_what_when_and_what_was_before(
 
 
 def test_the_history_of_a_host_a_consumer_and_a_project(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
+    visit: Visit, cloud: Cloud
 ) -> None:
     url, client, hosts = cloud
     page = visit(url, f"#/host/{hosts[0]}")
@@ -78,9 +72,7 @@ def test_the_history_of_a_host_a_consumer_and_a_project(
     check(page)
 
 
-def test_what_happens_is_shown_as_it_happens(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_what_happens_is_shown_as_it_happens(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/history?type=allocations")
     assert len(rows(page)) == 1
@@ -90,23 +82,7 @@ def test_what_happens_is_shown_as_it_happens(
     assert len(rows(page)) == 2
 
 
-def test_a_refresh_shows_what_happened_in_a_pause(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    page = visit(url, "#/history?type=allocations")
-    assert len(rows(page)) == 1
-    page.wait_for_selector("text=live, as of")
-    page.get_by_role("button", name="Pause").click()
-    page.wait_for_selector("text=paused, as of")
-    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 2}}).status == 204
-    page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector(f"{ROWS}:has-text('VCPU 0 \u2192 2')")
-
-
-def test_a_link_means_the_same_time_everywhere(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_link_means_the_same_time_everywhere(visit: Visit, cloud: Cloud) -> None:
     url, _, _ = cloud
     page = visit(url, "#/history", timezone_id="Europe/Berlin")
     page.get_by_label("From (").fill("2026-01-28T10:00")
@@ -125,9 +101,7 @@ def test_a_link_means_the_same_time_everywhere(
     page.wait_for_url(lambda url: "from=" not in url)
 
 
-def test_a_placement_of_many_is_one_row_that_opens(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_placement_of_many_is_one_row_that_opens(visit: Visit, cloud: Cloud) -> None:
     url, client, _ = cloud
     body = {
         "query": "resources=VCPU:1",
@@ -146,9 +120,7 @@ def test_a_placement_of_many_is_one_row_that_opens(
     check(page)
 
 
-def test_long_histories_come_in_pages(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_long_histories_come_in_pages(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     for _ in range(4):
         held = str(uuid.uuid4())
@@ -162,9 +134,7 @@ def test_long_histories_come_in_pages(
     assert len(rows(page)) == 14
 
 
-def test_what_was_used_and_free_over_days(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_what_was_used_and_free_over_days(visit: Visit, cloud: Cloud) -> None:
     url, _, _ = cloud
     page = visit(url, "#/history?days=1")
     plot = page.locator(".plot")
@@ -187,9 +157,7 @@ def test_what_was_used_and_free_over_days(
     check(page)
 
 
-def test_without_a_journal_the_reason_is_shown(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_without_a_journal_the_reason_is_shown(visit: Visit, cloud: Cloud) -> None:
     url, _, _ = cloud
     page = visit(url, "#/nowhere")
     page.witness.expects_failures = True
@@ -201,99 +169,3 @@ def test_without_a_journal_the_reason_is_shown(
     page.goto(f"{url}/console/#/history")
     page.wait_for_selector("p.state:has-text('The journal is off.')")
     check(page)
-
-
-def test_a_history_that_cannot_be_read_again_stays(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    page = visit(url, "#/history")
-    assert len(rows(page)) == 5
-    page.wait_for_selector("text=live, as of")
-    page.witness.expects_failures = True
-    page.route("**/ledger/v1/history*", lambda route: route.fulfill(status=500))
-    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 2}}).status == 204
-    old = page.locator(".stale:has-text('State of the history at')")
-    old.wait_for()
-    # Another reading may just have been on its way.
-    assert len(rows(page)) >= 5
-    check(page)
-    page.unroute("**/ledger/v1/history*")
-    old.get_by_role("button", name="Try again").click()
-    old.wait_for(state="detached")
-    page.wait_for_selector(f"{ROWS}:has-text('VCPU 0 \u2192 2')")
-
-
-def test_levels_that_could_not_be_read_are_read_again(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, _, _ = cloud
-    page = visit(url, "#/nowhere")
-    page.witness.expects_failures = True
-    page.route("**/ledger/v1/history*", lambda route: route.fulfill(status=500))
-    page.goto(f"{url}/console/#/history")
-    levels = page.get_by_label("Levels")
-    levels.locator(".failed").wait_for()
-    page.unroute("**/ledger/v1/history*")
-    levels.get_by_role("button", name="Try again").click()
-    levels.locator(".plot").wait_for()
-
-
-SHIFTS = """
-window.shifts = [];
-new PerformanceObserver((list) => {
-  for (const { sources } of list.getEntries())
-    for (const { node } of sources)
-      if (node?.closest?.("main")) window.shifts.push(node.outerHTML.slice(0, 60));
-}).observe({ type: "layout-shift", buffered: true });
-"""
-
-
-def test_what_is_below_stays_in_its_place_while_levels_are_read(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, _, _ = cloud
-    page = visit(url, "#/nowhere")
-    page.add_init_script(SHIFTS)
-    # The fleet arrives after the list, and the levels after both.
-    waiting: list[Any] = []
-
-    def hold(route: Any) -> None:
-        waiting.append(route)
-
-    page.route("**/ledger/v1/fleet*", hold)
-    page.route("**/ledger/v1/history?type=*", hold)
-    page.goto("about:blank")
-    page.goto(f"{url}/console/#/history")
-    assert len(rows(page)) == 5
-    waiting.pop().continue_()
-    page.get_by_label("Levels").get_by_text("Reading the journal").wait_for()
-    page.wait_for_timeout(50)
-    waiting.pop().continue_()
-    page.wait_for_selector(".plot")
-    page.wait_for_timeout(50)
-    assert stage.run(page, "window.shifts") == []
-
-
-def test_inventories_are_those_of_a_name(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    path = f"/resource_providers/{hosts[0]}"
-    assert client.call("PUT", path, {"name": "rack1-one"}).status == 200
-    page = visit(url, "#/history?type=inventory")
-    row = page.locator(ROWS, has_text="rack1-one")
-    row.wait_for()
-    assert "VCPU: new inventory of 8" in row.inner_text()
-    row.get_by_role("link", name="rack1-one").click()
-    page.wait_for_selector(".title:has-text('rack1-one')")
-
-
-def test_memory_is_plotted_in_powers_of_two(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, _ = cloud
-    client.make_provider(MEMORY_MB=3 * 2**20)
-    page = visit(url, "#/history?class=MEMORY_MB")
-    page.wait_for_selector(".plot")
-    assert page.locator(".plot .top-value").inner_text() == "4\u202fTiB"

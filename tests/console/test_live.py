@@ -11,35 +11,30 @@ import pytest
 
 from tests.client import Client, new_uuid
 from tests.console import stage
-from tests.console.conftest import Visit
+from tests.console.conftest import Cloud, Visit
 from tests.console.test_views import check
 
 CHANGED = ".caption:has-text('changed in the last minute')"
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """Serve three hosts that a test may change; give the URL, a client and UUIDs."""
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         # The page sorts numbers in names by their values; letters come first here.
         hosts = [first + new_uuid()[1:] for first in "abc"]
         for each in hosts:
             client.make_provider_again(each, VCPU=8)
         # The first reader of the feed numbers what there is.
         assert client.call("GET", "/ledger/v1/changes?since=oldest").status == 200
-        with stage.serving(application) as url:
-            yield url, client, hosts
+        yield url, client, hosts
 
 
 def used(page: Any) -> str:
     return str(page.locator(".total").first.inner_text()).replace("\n", " ")
 
 
-def test_a_claim_is_seen_at_once_and_marked(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_claim_is_seen_at_once_and_marked(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/fleet?as=table")
     page.wait_for_selector("text=live, as of")
@@ -62,9 +57,7 @@ def test_a_claim_is_seen_at_once_and_marked(
     assert page.locator("tbody tr:has-text('changed at')").count() == 2
 
 
-def test_new_and_deleted_hosts_come_and_go(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_new_and_deleted_hosts_come_and_go(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/fleet")
     page.wait_for_selector("text=live, as of")
@@ -75,9 +68,7 @@ def test_new_and_deleted_hosts_come_and_go(
     page.wait_for_selector(".caption strong:text-is('3 hosts')")
 
 
-def test_other_names_and_parents_are_seen(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_other_names_and_parents_are_seen(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/fleet?as=table")
     page.wait_for_selector("text=live, as of")
@@ -89,54 +80,7 @@ def test_other_names_and_parents_are_seen(
     page.wait_for_selector(".caption strong:text-is('2 hosts')")
 
 
-def test_aggregates_that_an_old_client_sets_are_seen(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    page = visit(url, "#/fleet?as=table&group=aggregate")
-    page.wait_for_selector("text=live, as of")
-    aggregate = new_uuid()
-    path = f"/resource_providers/{hosts[1]}"
-    before = client.generation(hosts[1])
-    assert client.call("PUT", f"{path}/aggregates", [aggregate], "1.18").status == 200
-    # Up to 1.18, the generation stays.
-    assert client.generation(hosts[1]) == before
-    page.wait_for_selector(
-        f"tbody tr:has-text('{aggregate[:8]}'):has-text('{hosts[1]}')"
-    )
-
-
-def test_the_page_of_a_host_that_moves_shows_its_new_tree(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    page = visit(url, f"#/host/{hosts[1]}")
-    page.wait_for_selector("text=live, as of")
-    page.wait_for_selector(f".title:has-text('{hosts[1]}')")
-    body = {"name": hosts[1], "parent_provider_uuid": hosts[0]}
-    moved = client.call("PUT", f"/resource_providers/{hosts[1]}", body)
-    assert moved.status == 200
-    page.wait_for_selector(f".title:has-text('{hosts[0]}')")
-
-
-def test_another_name_of_a_class_is_seen(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, _ = cloud
-    assert client.call("PUT", "/resource_classes/CUSTOM_OLD").status == 201
-    client.make_provider(CUSTOM_OLD=5)
-    page = visit(url, "#/fleet")
-    page.wait_for_selector("text=live, as of")
-    page.wait_for_selector(".total:has-text('CUSTOM_OLD')")
-    body = {"name": "CUSTOM_NEW"}
-    renamed = client.call("PUT", "/resource_classes/CUSTOM_OLD", body, "1.6")
-    assert renamed.status == 200
-    page.wait_for_selector(".total:has-text('CUSTOM_NEW')")
-
-
-def test_the_keys_stay_with_their_host(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_the_keys_stay_with_their_host(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/fleet")
     page.wait_for_selector("text=live, as of")
@@ -169,9 +113,7 @@ def share(client: Client, host: str, pool: str) -> None:
         assert client.call("PUT", path, body).status == 200
 
 
-def test_a_host_is_followed_from_its_link_on(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_host_is_followed_from_its_link_on(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     pool = client.make_provider(DISK_GB=1000)
     share(client, hosts[1], pool)
@@ -191,9 +133,7 @@ def test_a_host_is_followed_from_its_link_on(
         page.wait_for_selector(f".title:has-text('{title}')")
 
 
-def test_a_consumer_and_a_project_are_followed(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_consumer_and_a_project_are_followed(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     consumer = str(uuid.uuid4())
     held = {hosts[1]: {"VCPU": 5}}
@@ -210,30 +150,7 @@ def test_a_consumer_and_a_project_are_followed(
     page.wait_for_selector("text=has nothing")
 
 
-def test_a_consumer_that_cannot_be_read_again_stays(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    consumer = str(uuid.uuid4())
-    held = {hosts[1]: {"VCPU": 5}}
-    assert client.claim(consumer, held, project="shop").status == 204
-    for path, asked in (
-        (f"consumers/{consumer}", "**/allocations/*"),
-        ("project/shop", "**/usages?*"),
-    ):
-        page = visit(url, f"#/{path}")
-        page.witness.expects_failures = True
-        page.wait_for_selector("text=live, as of")
-        page.wait_for_selector("td:has-text('5')")
-        page.route(asked, lambda route: route.fulfill(status=500))
-        assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 1}}).status == 204
-        page.wait_for_selector(".stale:has-text('Reading it again failed')")
-        assert page.locator("td:has-text('5')").count() > 0
-
-
-def test_how_often_a_question_fits_is_counted_again(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_how_often_a_question_fits_is_counted_again(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     counted = "**/ledger/v1/capacity*"
     query = urlencode({"by": "question", "question": "resources=VCPU:8"})
@@ -262,9 +179,7 @@ def test_how_often_a_question_fits_is_counted_again(
     last.filter(has_text="does not fit").wait_for()
 
 
-def test_a_pause_holds_the_picture(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_pause_holds_the_picture(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/fleet")
     page.wait_for_selector("text=live, as of")
@@ -287,9 +202,7 @@ def test_a_pause_holds_the_picture(
     check(page)
 
 
-def test_without_a_journal_it_is_read_again(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_without_a_journal_it_is_read_again(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/nowhere")
     page.clock.install()
@@ -311,133 +224,8 @@ def test_without_a_journal_it_is_read_again(
     assert not [each for each in page.witness.requests if "changes" in each]
 
 
-@pytest.fixture
-def silent(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
-    """Serve three hosts without a journal."""
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled, {("ledger", "keep_journal_days"): 0})
-        client = Client(application)
-        # The page sorts numbers in names by their values; letters come first here.
-        hosts = [first + new_uuid()[1:] for first in "abc"]
-        for each in hosts:
-            client.make_provider_again(each, VCPU=8)
-        with stage.serving(application) as url:
-            yield url, client, hosts
-
-
-def answers(page: Any) -> list[tuple[str, int]]:
-    """Return a list of what is read of the fleet from now on, with the status."""
-    read: list[tuple[str, int]] = []
-
-    def note(response: Any) -> None:
-        if "/ledger/v1/fleet?repeats" in response.url:
-            read.append((response.url.partition("fields=")[2], response.status))
-
-    page.on("response", note)
-    return read
-
-
-def read_again(page: Any) -> None:
-    page.get_by_role("button", name="Refresh").click()
-    stage.settled(page)
-    page.get_by_role("button", name="Refresh", disabled=False).wait_for()
-
-
-def test_what_has_not_changed_is_not_read_again(
-    visit: Visit, silent: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = silent
-    page = visit(url, "#/nowhere")
-    page.clock.install()
-    page.goto(f"{url}/console/#/fleet?by=consumers&as=table")
-    page.wait_for_selector("[aria-label=Hosts] tbody tr")
-    page.clock.run_for(1_000)
-    page.wait_for_selector("text=read again every 30 seconds")
-    before = page.locator(".moment").inner_text()
-    read = answers(page)
-    page.clock.run_for(31_000)
-    page.wait_for_function(
-        "said => document.querySelector('.moment').innerText !== said"
-        " && document.querySelector('.moment').innerText.includes('as of')",
-        arg=before,
-    )
-    assert [status for _, status in read] == [304, 304]
-    assert page.locator("[aria-label=Hosts] tbody tr").count() == 3
-    assert "0 consumers" in page.locator("[aria-label=Hosts]").inner_text()
-    # What does change is read, once.
-    for used in (5, 6):
-        read.clear()
-        claimed = client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 1}})
-        assert claimed.status == 204
-        page.clock.run_for(31_000)
-        page.wait_for_selector(f"[aria-label=Hosts] :text('{used - 4} consumer')")
-        assert [status for _, status in read] == [200, 200]
-        page.wait_for_selector(CHANGED)
-    read.clear()
-    page.clock.run_for(31_000)
-    page.wait_for_timeout(100)
-    page.wait_for_selector("text=read again every 30 seconds")
-    assert "2 consumers" in page.locator("[aria-label=Hosts]").inner_text()
-    check(page)
-
-
-def test_a_part_that_changed_by_itself_is_read(
-    visit: Visit, silent: tuple[str, Client, list[str]]
-) -> None:
-    url, _, hosts = silent
-    page = visit(url, "#/fleet?by=trait&of=CUSTOM_A&as=table")
-    page.wait_for_selector("[aria-label=Hosts] tbody tr")
-    line = {"uuid": hosts[0], "name": hosts[0], "traits": ["CUSTOM_A"]}
-    page.route(
-        "**/ledger/v1/fleet?*fields=traits",
-        lambda route: route.fulfill(
-            body=json.dumps(line), content_type="application/x-ndjson"
-        ),
-    )
-    assert page.locator("td:text-is('has CUSTOM_A')").count() == 0
-    read = answers(page)
-    read_again(page)
-    page.wait_for_selector("td:text-is('has CUSTOM_A')")
-    assert [status for _, status in read] == [304, 200]
-
-
-def test_a_refresh_that_fails_does_not_pass_for_a_fleet(
-    visit: Visit, silent: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = silent
-    page = visit(url, "#/fleet?by=trait&of=CUSTOM_A")
-    page.witness.expects_failures = True
-    page.wait_for_selector("canvas")
-    page.wait_for_selector(".total:has-text('0 of 24')")
-    assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 5}}).status == 204
-    # The providers are read, but not their traits.
-    traits = "**/ledger/v1/fleet?*fields=traits"
-    page.route(traits, lambda route: route.fulfill(status=500))
-    page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector(".stale")
-    assert "0 of 24" in used(page)
-    page.unroute(traits)
-    page.locator(".stale button").click()
-    page.wait_for_selector(".total:has-text('5 of 24')")
-
-
-def test_a_feed_that_goes_on_makes_a_failed_refresh_good(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    page = visit(url, "#/fleet")
-    page.witness.expects_failures = True
-    page.wait_for_selector("text=live, as of")
-    page.route("**/ledger/v1/fleet?repeats*", lambda route: route.abort())
-    page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector(".stale")
-    assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
-    page.wait_for_selector(".total:has-text('5 of 24')")
-    page.wait_for_selector(".stale", state="detached")
-
-
 def test_a_service_that_knows_neither_feed_nor_fleet_is_left_alone(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
+    visit: Visit, cloud: Cloud
 ) -> None:
     url, _, _ = cloud
     page = visit(url, "#/nowhere")
@@ -459,26 +247,9 @@ def test_a_service_that_knows_neither_feed_nor_fleet_is_left_alone(
     assert len(asked) <= 4
 
 
-def test_a_journal_that_is_off_after_trouble_is_no_trouble(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, _, _ = cloud
-    page = visit(url, "#/nowhere")
-    page.witness.expects_failures = True
-    answers = [500, 500]
-
-    def fail(route: Any) -> None:
-        route.fulfill(status=answers.pop() if answers else 404)
-
-    page.route("**/ledger/v1/changes*", fail)
-    page.goto(f"{url}/console/#/fleet")
-    page.wait_for_selector("text=not followed, as of")
-    page.wait_for_selector("text=read again every 30 seconds")
-
-
 @pytest.mark.parametrize("status", [410, 404, 500])
 def test_a_feed_that_fails_leaves_no_wrong_picture(
-    visit: Visit, cloud: tuple[str, Client, list[str]], status: int
+    visit: Visit, cloud: Cloud, status: int
 ) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/nowhere")
@@ -500,26 +271,3 @@ def test_a_feed_that_fails_leaves_no_wrong_picture(
     if status != 404:
         assert client.claim(str(uuid.uuid4()), {hosts[1]: {"VCPU": 5}}).status == 204
         page.wait_for_selector(".total:has-text('5 of 24')")
-
-
-def test_many_changes_are_read_as_a_whole(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    page = visit(url, "#/nowhere")
-    roots = [str(uuid.uuid4()) for _ in range(100)]
-    first = [True]
-
-    def many(route: Any) -> None:
-        if not first:
-            route.continue_()
-            return
-        first.clear()
-        assert client.claim(str(uuid.uuid4()), {hosts[0]: {"VCPU": 3}}).status == 204
-        entries = [{"type": "allocations.changed", "root": root} for root in roots]
-        route.fulfill(json={"changes": entries, "cursor": "x", "more": False})
-
-    page.route("**/ledger/v1/changes*", many)
-    page.goto(f"{url}/console/#/fleet")
-    page.wait_for_selector(".total:has-text('3 of 24')")
-    assert not [each for each in page.witness.requests if "in_tree" in each]

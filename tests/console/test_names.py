@@ -8,7 +8,7 @@ import pytest
 
 from tests.client import Client
 from tests.console import stage
-from tests.console.conftest import Visit
+from tests.console.conftest import Cloud, Visit
 from tests.console.test_ask import answered
 from tests.console.test_views import LOOKS, check
 
@@ -20,19 +20,16 @@ NAMES = {"aggregates": {HOSTILE: RACK}, "projects": {"Größe": PROJECT}}
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """Serve two hosts, one of them in an aggregate and used by a project."""
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         hosts = [client.make_provider(VCPU=8) for _ in range(2)]
         path = f"/resource_providers/{hosts[0]}/aggregates"
         body = {"resource_provider_generation": 1, "aggregates": [RACK]}
         assert client.call("PUT", path, body).status == 200
         claimed = client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project=PROJECT)
         assert claimed.status == 204
-        with stage.serving(application) as url:
-            yield url, client, hosts
+        yield url, client, hosts
 
 
 def give(client: Client, **names: Any) -> None:
@@ -45,9 +42,7 @@ def show(page: Any, url: str, fragment: str) -> str:
     return str(page.locator("main").inner_text())
 
 
-def test_names_are_shown_and_lead_to_the_uuid(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_names_are_shown_and_lead_to_the_uuid(visit: Visit, cloud: Cloud) -> None:
     url, client, [host, _] = cloud
     give(client)
     page = visit(url, f"#/host/{host}")
@@ -85,9 +80,7 @@ def test_names_are_shown_and_lead_to_the_uuid(
     page.wait_for_selector("text=INSTANCE of Größe, ends in 10 minutes")
 
 
-def test_sentences_of_the_service_have_names(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_sentences_of_the_service_have_names(visit: Visit, cloud: Cloud) -> None:
     url, client, _ = cloud
     give(client)
     page = visit(url, f"#/ask?q=resources=VCPU:9%26member_of={RACK}")
@@ -99,9 +92,7 @@ def test_sentences_of_the_service_have_names(
     check(page)
 
 
-def test_a_name_may_be_typed_wherever_an_id_may(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_name_may_be_typed_wherever_an_id_may(visit: Visit, cloud: Cloud) -> None:
     url, client, _ = cloud
     give(client, aggregates={"Rack 17": RACK}, projects={"web shop": PROJECT})
     page = visit(url, '#/fleet?find=aggregate:"rack 17" project:web*&as=table')
@@ -142,7 +133,7 @@ def test_a_name_may_be_typed_wherever_an_id_may(
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_names_are_accessible_and_fit_a_phone(
-    visit: Visit, cloud: tuple[str, Client, list[str]], look: str
+    visit: Visit, cloud: Cloud, look: str
 ) -> None:
     url, client, [host, _] = cloud
     give(client, aggregates={"x" * 100: RACK}, projects={"y_" * 80: PROJECT})
@@ -166,9 +157,7 @@ def test_names_are_accessible_and_fit_a_phone(
 
 
 @pytest.mark.parametrize("status", [403, 404, 503])
-def test_without_names_there_are_uuids(
-    visit: Visit, cloud: tuple[str, Client, list[str]], status: int
-) -> None:
+def test_without_names_there_are_uuids(visit: Visit, cloud: Cloud, status: int) -> None:
     url, _, [host, _] = cloud
     page = visit(url, "#/nowhere")
     page.witness.expects_failures = True
@@ -177,15 +166,3 @@ def test_without_names_there_are_uuids(
     page.goto(f"{url}/console/#/host/{host}")
     page.wait_for_selector(f"[aria-label=Consumers] a:has-text('{PROJECT}')")
     page.wait_for_selector(f"a.token:has-text('{RACK[:8]}')")
-
-
-def test_names_that_change_are_shown_after_a_refresh(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, _ = cloud
-    give(client)
-    page = visit(url, "#/consumers")
-    page.wait_for_selector("td a:has-text('Größe')")
-    give(client, projects={"kleiner": PROJECT})
-    page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector("td a:has-text('kleiner')")

@@ -69,62 +69,6 @@ def test_rates_and_times_are_those_since_the_last_reading(
     assert len(times) >= 3
 
 
-def test_readings_do_not_overtake_each_other(visit: Visit, site: Site) -> None:
-    asked: list[Any] = []
-    body = READING.format(many=1000, few=10)
-    reading = {"body": body, "content_type": "text/plain"}
-
-    def tell(route: Any) -> None:
-        asked.append(route)
-        if len(asked) != 2:
-            route.fulfill(**reading)
-
-    page = look(visit, site("flat"), tell)
-    page.wait_for_selector(".plot")
-    page.clock.run_for(5_000)
-    while len(asked) < 2:
-        page.wait_for_timeout(50)
-    # The second one takes longer than many others would.
-    page.clock.run_for(100_000)
-    with page.expect_response("**/metrics"):
-        asked[1].fulfill(**reading)
-    with page.expect_response("**/metrics"):
-        page.clock.run_for(10_000)
-    assert len(asked) < 10
-
-
-def test_readings_that_fail_leave_what_was_read(visit: Visit, site: Site) -> None:
-    times: list[int] = []
-
-    def tell(route: Any) -> None:
-        times.append(1)
-        if len(times) > 2:
-            route.fulfill(status=500)
-            return
-        body = READING.format(many=1000 + 50 * len(times), few=10)
-        route.fulfill(body=body, content_type="text/plain")
-
-    page = look(visit, site("flat"), tell)
-    page.witness.expects_failures = True
-    page.wait_for_selector(".plot")
-    page.clock.run_for(5_000)
-    page.wait_for_selector(".plot dd:not(.earlier):not(:text-is('\u2013'))")
-    page.clock.run_for(5_000)
-    page.wait_for_selector(".stale:has-text('State of the service at')")
-    assert page.locator(".plot").count() > 0
-    check(page)
-
-
-def test_unknown_metrics_are_not_an_error(visit: Visit, site: Site) -> None:
-    page = look(
-        visit,
-        site("flat"),
-        lambda route: route.fulfill(body="up 1\n", content_type="text/plain"),
-    )
-    page.wait_for_selector("text=no metrics that the console knows")
-    check(page)
-
-
 def test_metrics_that_are_off_can_be_switched_on(visit: Visit, site: Site) -> None:
     page = look(visit, site("flat"), lambda route: route.fulfill(status=404))
     page.witness.expects_failures = True

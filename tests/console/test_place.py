@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.client import Client
 from tests.console import stage
-from tests.console.conftest import Site, Visit
+from tests.console.conftest import Cloud, Visit
 from tests.console.test_ask import answered, verdict
 from tests.console.test_views import check
 
@@ -17,14 +16,11 @@ CONSUMER = "6f3d3c1a-90a2-4b4e-8e0e-0d4f6a1f7b01"
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[tuple[str, Client, list[str]]]:
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """Serve three hosts that a test may change; give the URL, a client and UUIDs."""
-    with stage.filled(tmp_path, lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path) as (url, client):
         hosts = [client.make_provider(VCPU=8) for _ in range(3)]
-        with stage.serving(application) as url:
-            yield url, client, hosts
+        yield url, client, hosts
 
 
 def ask(visit: Visit, url: str, query: str, **more: Any) -> Any:
@@ -41,9 +37,7 @@ def fill(page: Any, number: int) -> None:
     page.get_by_label("User", exact=True).fill("ann")
 
 
-def test_a_dry_run_writes_nothing_and_placing_does(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_dry_run_writes_nothing_and_placing_does(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = ask(visit, url, "resources=VCPU:2")
     fill(page, 3)
@@ -69,9 +63,7 @@ def test_a_dry_run_writes_nothing_and_placing_does(
     page.wait_for_selector("dd:has-text('unless it is renewed or confirmed')")
 
 
-def test_placing_over_aggregates_is_undone(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_placing_over_aggregates_is_undone(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     racks = [CONSUMER, CONSUMER.replace("6f3d", "7f3d")]
     for host, rack in zip(hosts, racks, strict=False):
@@ -98,57 +90,7 @@ def test_placing_over_aggregates_is_undone(
     assert client.call("GET", "/usages?project_id=web").document == {"usages": {}}
 
 
-def test_another_number_can_be_typed(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, _, _ = cloud
-    page = ask(visit, url, "resources=VCPU:2")
-    fill(page, 1)
-    field = page.get_by_label("How many consumers")
-    field.press("End")
-    field.press("Backspace")
-    assert field.input_value() == ""
-    page.get_by_role("button", name="Dry run").click()
-    assert field.evaluate("each => each.validity.valueMissing")
-    field.press_sequentially("5")
-    page.get_by_role("button", name="Dry run").click()
-    page.wait_for_selector("text=5 consumers would be placed")
-    field.fill("1001")
-    page.get_by_role("button", name="Dry run").click()
-    assert field.evaluate("each => each.validity.rangeOverflow")
-    assert page.locator("text=would be placed").count() == 0
-
-
-def test_it_is_asked_again_on_request(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, _, _ = cloud
-    page = ask(visit, url, "resources=VCPU:2")
-    page.wait_for_selector("text=fits 12 times")
-    fill(page, 1)
-    dry_run(page)
-    page.get_by_role("button", name="Place 1 consumer").click()
-    page.wait_for_selector("text=1 consumer placed")
-    page.wait_for_selector("text=live, as of")
-    page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector("text=fits 11 times")
-    answered(page)
-    # What was placed is still there to be read.
-    assert page.locator("text=1 consumer placed").count() == 1
-    # What could not be asked again is no answer.
-    page.witness.expects_failures = True
-    page.route("**/ledger/v1/explanation*", lambda route: route.fulfill(status=500))
-    page.get_by_role("button", name="Refresh").click()
-    page.wait_for_selector(".answer .failed")
-    assert page.locator(".verdict").count() == 0
-    page.unroute("**/ledger/v1/explanation*")
-    page.get_by_role("button", name="Try again").click()
-    page.wait_for_selector("text=fits 11 times")
-
-
-def test_no_room_is_said_and_nothing_is_written(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_no_room_is_said_and_nothing_is_written(visit: Visit, cloud: Cloud) -> None:
     url, client, _ = cloud
     page = ask(visit, url, "resources=VCPU:8")
     page.witness.expects_failures = True
@@ -165,7 +107,7 @@ def dry_run(page: Any) -> None:
 
 
 def test_an_answer_that_is_lost_places_nothing_twice(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
+    visit: Visit, cloud: Cloud
 ) -> None:
     url, client, _ = cloud
     page = ask(visit, url, "resources=VCPU:2")
@@ -188,9 +130,7 @@ def test_an_answer_that_is_lost_places_nothing_twice(
     assert used == {"INSTANCE": {"VCPU": 2, "consumer_count": 1}}
 
 
-def test_a_dry_run_of_other_wishes_is_not_offered(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_a_dry_run_of_other_wishes_is_not_offered(visit: Visit, cloud: Cloud) -> None:
     url, _, _ = cloud
     page = ask(visit, url, "resources=VCPU:2")
     fill(page, 1)
@@ -214,7 +154,7 @@ def test_a_dry_run_of_other_wishes_is_not_offered(
 
 
 def test_who_may_not_place_is_told_and_not_asked_again(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
+    visit: Visit, cloud: Cloud
 ) -> None:
     url, _, _ = cloud
     page = ask(visit, url, "resources=VCPU:2")
@@ -239,9 +179,7 @@ def test_who_may_not_place_is_told_and_not_asked_again(
     assert page.locator("summary:has-text('Place it')").count() == 0
 
 
-def test_the_search_finds_projects_and_any_uuid(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_the_search_finds_projects_and_any_uuid(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     project, rack = CONSUMER.replace("6f3d", "7f3d"), CONSUMER.replace("6f3d", "8f3d")
     claimed = client.claim(CONSUMER, {hosts[0]: {"VCPU": 1}}, project=project)
@@ -265,7 +203,7 @@ def test_the_search_finds_projects_and_any_uuid(
 
 
 def test_the_leases_of_a_host_and_those_that_end_soon(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
+    visit: Visit, cloud: Cloud
 ) -> None:
     url, client, hosts = cloud
     assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web").status == 204
@@ -291,7 +229,7 @@ def test_the_leases_of_a_host_and_those_that_end_soon(
 
 
 def test_what_health_could_not_read_is_said_and_what_it_knew_stays(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
+    visit: Visit, cloud: Cloud
 ) -> None:
     url, client, hosts = cloud
     assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web").status == 204
@@ -325,24 +263,7 @@ def test_what_health_could_not_read_is_said_and_what_it_knew_stays(
     assert page.locator("h2:has-text('Leases about to end')").count() == 1
 
 
-def test_health_is_looked_after_while_nothing_else_happens(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}, project="web").status == 204
-    page = visit(url, "#/nowhere")
-    page.clock.install()
-    page.goto(f"{url}/console/#/health")
-    page.wait_for_selector("p:has-text('leases about to end')")
-    path = f"/ledger/v1/leases/{CONSUMER}"
-    assert client.call("PUT", path, {"seconds": 1800}).status == 200
-    page.clock.fast_forward(61_000)
-    page.wait_for_selector("h2:has-text('Leases about to end')")
-
-
-def test_drift_from_what_was_declared_is_found(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_drift_from_what_was_declared_is_found(visit: Visit, cloud: Cloud) -> None:
     url, client, _ = cloud
     tree = {"name": "declared-1", "inventories": {"VCPU": 8}}
     assert client.call("POST", "/ledger/v1/apply", {"trees": [tree]}).status == 200
@@ -367,9 +288,7 @@ def test_drift_from_what_was_declared_is_found(
     check(page)
 
 
-def test_what_audits_found_is_shown(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_what_audits_found_is_shown(visit: Visit, cloud: Cloud) -> None:
     url, client, _ = cloud
     page = visit(url, "#/health")
     page.wait_for_selector("p:has-text('with --record it shows them here')")
@@ -395,22 +314,7 @@ def test_what_audits_found_is_shown(
     check(page)
 
 
-def test_a_forest_that_is_not_kept_is_said(visit: Visit, site: Site) -> None:
-    page = visit(site("flat"), "#/nowhere")
-    corrected = 'placement_forest_corrections_total{found_by="sums"} 2'
-    text = f"placement_forest_trees 0\n{corrected}\n"
-    page.route(
-        "**/metrics", lambda route: route.fulfill(body=text, content_type="text/plain")
-    )
-    page.goto(f"{site('flat')}/console/#/health")
-    page.wait_for_selector(
-        "p:has-text('not kept in memory: 2 times, changes were found')"
-    )
-
-
-def test_hosts_are_imagined_away(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
+def test_hosts_are_imagined_away(visit: Visit, cloud: Cloud) -> None:
     url, _, _ = cloud
     page = ask(visit, url, "resources=VCPU:2")
     assert verdict(page) == "3 of 3 hosts serve it"
@@ -423,33 +327,3 @@ def test_hosts_are_imagined_away(
     check(page)
     page.locator(".what-if button").click()
     page.wait_for_selector("strong:has-text('3 of 3 hosts serve it')")
-
-
-def test_more_room_and_larger_units_are_imagined(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, client, hosts = cloud
-    assert client.claim(CONSUMER, {hosts[0]: {"VCPU": 3}}).status == 204
-    page = ask(visit, url, "resources=VCPU:9")
-    assert verdict(page) == "No host serves it"
-    page.get_by_role("button", name="As if it had").first.click()
-    page.wait_for_selector("strong:has-text('1 of 3 hosts serve it')")
-    assert "VCPU in all" in page.locator(".what-if").inner_text()
-    assert "give=" in page.url
-    path = f"/resource_providers/{hosts[1]}/inventories/VCPU"
-    generation = client.call("GET", path).document["resource_provider_generation"]
-    body = {"resource_provider_generation": generation, "total": 8, "max_unit": 2}
-    assert client.call("PUT", path, body).status == 200
-    query = f"resources=VCPU:5&in_tree={hosts[1]}"
-    page = ask(visit, url, query)
-    page.get_by_role("button", name="As if it gave up to 5 VCPU").click()
-    page.wait_for_selector("strong:has-text('1 of 3 hosts serve it')")
-
-
-def test_an_aggregate_is_imagined(
-    visit: Visit, cloud: tuple[str, Client, list[str]]
-) -> None:
-    url, _, _ = cloud
-    page = ask(visit, url, f"resources=VCPU:1&member_of={CONSUMER}")
-    page.get_by_role("button", name="As if it were in").first.click()
-    page.wait_for_selector("strong:has-text('1 of 3 hosts serve it')")

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -30,9 +29,7 @@ Cloud = tuple[str, Client, str]
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """Serve hosts of such names; give the URL, a client and the one that is used."""
-    with stage.filled(tmp_path_factory.mktemp("names"), lambda each: None) as filled:
-        application = stage.build(filled)
-        client = Client(application)
+    with stage.fresh(tmp_path_factory.mktemp("names")) as (url, client):
         trees = [
             {
                 "name": HOST,
@@ -70,8 +67,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
             "findings": [{"kind": "orphan", "consumer": CONSUMER, "host": HOST}],
         }
         assert client.call("PUT", "/ledger/v1/audits/file", audit).status == 204
-        with stage.serving(application) as url:
-            yield url, client, host
+        yield url, client, host
 
 
 def download(page: Any, label: str) -> bytes:
@@ -127,15 +123,6 @@ def test_hosts(visit: Visit, cloud: Cloud) -> None:
     assert rows[BARE]["group_name"] == "in no aggregate"
 
 
-def test_consumers_of_a_host(visit: Visit, cloud: Cloud) -> None:
-    url, _, host = cloud
-    [row] = saved(show(visit, url, f"host/{host}"), "consumers")
-    assert row["consumer"] == CONSUMER
-    assert (row["project"], row["project_name"]) == (PROJECT, PROJECT_NAME)
-    assert row["lease_ends"].endswith("Z")
-    assert row["VCPU"] == 6
-
-
 def test_consumers_and_their_groups(visit: Visit, cloud: Cloud) -> None:
     url, _, _ = cloud
     page = show(visit, url, "consumers?of=VCPU")
@@ -155,32 +142,6 @@ def test_consumers_and_their_groups(visit: Visit, cloud: Cloud) -> None:
         page = show(visit, url, f"consumers?of=VCPU&by={by}")
         [group] = saved(page, f"by-{by}")
         assert (group[by], group["name"], group["VCPU"]) == (label, None, 6)
-
-
-def test_allocations_of_a_consumer(visit: Visit, cloud: Cloud) -> None:
-    url, _, host = cloud
-    page = show(visit, url, f"consumers/{CONSUMER}")
-    page.wait_for_selector("[aria-label=Allocations] a:has-text('größe')")
-    assert saved(page, "allocations") == [{"provider": host, "name": HOST, "VCPU": 6}]
-
-
-def test_what_a_project_uses(visit: Visit, cloud: Cloud) -> None:
-    url, _, _ = cloud
-    page = show(visit, url, f"project/{quote(PROJECT, safe='')}")
-    page.wait_for_selector("[aria-label='Usage by consumer type']")
-    assert saved(page, "usage") == [{"type": "INSTANCE", "consumers": 1, "VCPU": 6}]
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("traits", {"name": "CUSTOM_TRUSTED", "providers": 1}),
-        ("classes", {"name": "CUSTOM_CARD", "providers": 1}),
-    ],
-)
-def test_names(visit: Visit, cloud: Cloud, kind: str, expected: Any) -> None:
-    url, _, _ = cloud
-    assert saved(show(visit, url, f"names?show=custom&kind={kind}"), kind) == [expected]
 
 
 def test_candidates_constraints_and_placements(visit: Visit, cloud: Cloud) -> None:

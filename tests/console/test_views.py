@@ -40,6 +40,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "phone": {"color_scheme": "light", "viewport": {"width": 360, "height": 780}},
+    "wide": {"color_scheme": "light", "viewport": {"width": 2560, "height": 800}},
 }
 
 
@@ -112,19 +113,6 @@ def test_a_host_is_not_shown_as_another(visit: Visit, site: Site) -> None:
         page.wait_for_timeout(50)
     waiting[0].continue_()
     page.wait_for_selector(".title:has-text('host4')")
-
-
-def test_commands_can_be_copied(visit: Visit, site: Site) -> None:
-    uuid = uuid_of("host3")
-    page = open_view(visit, site("flat"), f"#/host/{uuid}")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy the curl command").click()
-    page.wait_for_selector("text=copied")
-    copied = stage.run(page, "navigator.clipboard.readText()")
-    assert copied.startswith("curl ")
-    assert f"{site('flat')}/ledger/v1/fleet?in_tree={uuid}" in copied
-    commands = page.locator(".commands").inner_text()
-    assert f"openstack resource provider show --allocations {uuid}" in commands
 
 
 def test_consumers_are_grouped_and_found(visit: Visit, site: Site) -> None:
@@ -203,22 +191,6 @@ def test_tables_are_sorted_by_any_column(visit: Visit, site: Site) -> None:
     page.wait_for_selector("th[aria-sort=ascending]")
 
 
-def test_all_rows_of_a_table_can_be_saved(visit: Visit, site: Site) -> None:
-    page = open_view(visit, site("demo"), "#/fleet?as=table")
-    with page.expect_download() as downloading:
-        page.get_by_role("button", name="Save hosts as JSON").click()
-    rows = json.loads(Path(downloading.value.path()).read_text(encoding="utf-8"))
-    assert len(rows) == 123
-    assert {"uuid", "name", "VCPU used", "VCPU capacity"} <= set(rows[0])
-
-
-def test_what_a_project_uses(visit: Visit, site: Site) -> None:
-    page = open_view(visit, site("demo"), "#/project/demo-web")
-    table = page.locator("[aria-label='Usage by consumer type']")
-    assert "INSTANCE" in table.inner_text()
-    assert "MEMORY_MB" in table.inner_text()
-
-
 def test_names_show_which_are_unused(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("demo"), "#/names")
     row = page.locator("tbody tr", has_text="HW_NUMA_ROOT").inner_text()
@@ -240,11 +212,15 @@ def test_names_show_which_are_unused(visit: Visit, site: Site) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("look", LOOKS)
-def test_axe_finds_nothing(visit: Visit, site: Site, view: str, look: str) -> None:
+def test_a_view_is_accessible_and_as_wide_as_the_window(
+    visit: Visit, site: Site, view: str, look: str
+) -> None:
     page = visit(site("demo"), VIEWS[view], **LOOKS[look])
     page.witness.expects_failures = view in ("now", "no consumer")
     stage.settled(page)
     check(page)
+    wider = "document.documentElement.scrollWidth - innerWidth"
+    assert stage.run(page, wider) <= 0
 
 
 def check(page: Any) -> None:
@@ -256,32 +232,11 @@ def check(page: Any) -> None:
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("width", [360, 2560])
-def test_it_is_as_wide_as_the_window(
-    visit: Visit, site: Site, view: str, width: int
-) -> None:
-    size = {"width": width, "height": 800}
-    page = visit(site("demo"), VIEWS[view], viewport=size)
-    page.witness.expects_failures = view in ("now", "no consumer")
-    stage.settled(page)
-    assert stage.run(page, "document.documentElement.scrollWidth") <= width
-
-
 def test_how_old_it_is_is_said_on_a_phone(visit: Visit, site: Site) -> None:
     page = open_view(visit, site("demo"), "#/fleet", viewport=PHONE)
     page.wait_for_selector("text=live, as of")
     inside = stage.run(page, "document.querySelector('.moment').scrollWidth")
     assert inside <= PHONE["width"]
-
-
-def test_a_phone_shows_totals_in_two_columns(visit: Visit, site: Site) -> None:
-    page = open_view(visit, site("demo"), "#/fleet", viewport=PHONE)
-    first, second, third = (
-        page.locator(".totals > *").nth(number).bounding_box() for number in range(3)
-    )
-    assert first["y"] == second["y"] < third["y"]
-    assert first["x"] == third["x"] < second["x"]
 
 
 def test_what_colours_say_is_seen_where_the_system_sets_them(
@@ -408,10 +363,3 @@ def test_the_first_stop_of_the_keyboard_skips_the_navigation(
     assert stage.run(page, "document.activeElement.id") == "main"
     # The address is the same.
     assert page.url.endswith("#/names")
-
-
-def test_it_is_read_again_on_request(visit: Visit, site: Site) -> None:
-    page = open_view(visit, site("flat"), "")
-    with page.expect_request("**/ledger/v1/fleet*"):
-        page.keyboard.press("r")
-    stage.settled(page)
