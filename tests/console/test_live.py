@@ -68,18 +68,6 @@ def test_new_and_deleted_hosts_come_and_go(visit: Visit, cloud: Cloud) -> None:
     page.wait_for_selector(".caption strong:text-is('3 hosts')")
 
 
-def test_other_names_and_parents_are_seen(visit: Visit, cloud: Cloud) -> None:
-    url, client, hosts = cloud
-    page = visit(url, "#/fleet?as=table")
-    page.wait_for_selector("text=live, as of")
-    path = f"/resource_providers/{hosts[1]}"
-    assert client.call("PUT", path, {"name": "another"}).status == 200
-    page.wait_for_selector("tbody tr:has-text('another'):has-text('changed at')")
-    body = {"name": "another", "parent_provider_uuid": hosts[0]}
-    assert client.call("PUT", path, body).status == 200
-    page.wait_for_selector(".caption strong:text-is('2 hosts')")
-
-
 def test_the_keys_stay_with_their_host(visit: Visit, cloud: Cloud) -> None:
     url, client, hosts = cloud
     page = visit(url, "#/fleet")

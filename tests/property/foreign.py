@@ -199,39 +199,32 @@ class ForeignWriter:
         return False
 
     def exchange_traits(self) -> bool:
-        for row in self.rows(ResourceProviderTrait):
-            names = Trait.name.startswith("CUSTOM_T")
-            mine = ResourceProviderTrait.resource_provider_id == (
-                row.resource_provider_id
-            )
-            having = sa.select(ResourceProviderTrait.trait_id).where(mine)
-            for other in self.rows(Trait, names, Trait.id.not_in(having))[:1]:
-                is_row = ResourceProviderTrait.trait_id == row.trait_id
-                self.execute(
-                    sa.update(ResourceProviderTrait)
-                    .where(mine, is_row)
-                    .values(trait_id=other.id)
-                )
-                self.raise_generation(row.resource_provider_id)
-                return True
-        return False
+        names = Trait.name.startswith("CUSTOM_T")
+        provider_id = self.exchange(ResourceProviderTrait, "trait_id", Trait, names)
+        if provider_id is not None:
+            self.raise_generation(provider_id)
+        return provider_id is not None
 
     def exchange_aggregates(self) -> bool:
         """Exchange one for another, as below microversion 1.19."""
-        for row in self.rows(ResourceProviderAggregate):
-            mine = ResourceProviderAggregate.resource_provider_id == (
-                row.resource_provider_id
-            )
-            having = sa.select(ResourceProviderAggregate.aggregate_id).where(mine)
-            for other in self.rows(Aggregate, Aggregate.id.not_in(having))[:1]:
-                is_row = ResourceProviderAggregate.aggregate_id == row.aggregate_id
-                self.execute(
-                    sa.update(ResourceProviderAggregate)
-                    .where(mine, is_row)
-                    .values(aggregate_id=other.id)
-                )
-                return True
-        return False
+        found = self.exchange(ResourceProviderAggregate, "aggregate_id", Aggregate)
+        return found is not None
+
+    def exchange(
+        self, association: Any, key: str, model: Any, *conditions: Any
+    ) -> int | None:
+        """Exchange what a provider has for another one; return the provider's id."""
+        column = getattr(association, key)
+        for row in self.rows(association):
+            mine = association.resource_provider_id == row.resource_provider_id
+            having = sa.select(column).where(mine)
+            for other in self.rows(model, *conditions, model.id.not_in(having))[:1]:
+                is_row = column == getattr(row, key)
+                changed = sa.update(association).where(mine, is_row)
+                self.execute(changed.values({key: other.id}))
+                provider_id: int = row.resource_provider_id
+                return provider_id
+        return None
 
     def give_back(self) -> bool:
         for row in self.rows(Allocation)[:1]:

@@ -125,9 +125,7 @@ class Comparison(stateful.RuleBasedStateMachine):
     @stateful.rule(wanted=several, version=st.sampled_from([UNGUARDED, GUARDED, TYPED]))
     def post(self, wanted: dict[str, Wish], version: str) -> None:
         claims = [self.claim(*each, version) for each in wanted.items()]
-        body = {claim.consumer: self.body(claim) for claim in claims}
-        answer = self.client.call("POST", "/allocations", body, version)
-        self.compare(answer, 204, self.ledger.write, claims)
+        self.post_claims(claims, version)
 
     @stateful.rule(data=st.data())
     def claim_what_may_be_there(self, data: st.DataObject) -> None:
@@ -135,9 +133,7 @@ class Comparison(stateful.RuleBasedStateMachine):
             self.claim(uuid, self.sensible(data), TYPED)
             for uuid in data.draw(some_consumers)
         ]
-        body = {claim.consumer: self.body(claim) for claim in claims}
-        answer = self.client.call("POST", "/allocations", body, TYPED)
-        self.compare(answer, 204, self.ledger.write, claims)
+        self.post_claims(claims, TYPED)
 
     @stateful.precondition(lambda self: self.ledger.consumers)
     @stateful.rule(data=st.data())
@@ -148,10 +144,7 @@ class Comparison(stateful.RuleBasedStateMachine):
         )
         given = self.ledger.consumers[giver].amounts
         wishes = {giver: SENSIBLE, taker: dataclasses.replace(SENSIBLE, amounts=given)}
-        claims = [self.claim(*each, TYPED) for each in wishes.items()]
-        body = {claim.consumer: self.body(claim) for claim in claims}
-        answer = self.client.call("POST", "/allocations", body, TYPED)
-        self.compare(answer, 204, self.ledger.write, claims)
+        self.post_claims([self.claim(*each, TYPED) for each in wishes.items()], TYPED)
 
     @stateful.rule(provider=st.sampled_from(PROVIDERS), data=st.data())
     def resize(self, provider: str, data: st.DataObject) -> None:
@@ -183,15 +176,7 @@ class Comparison(stateful.RuleBasedStateMachine):
             for uuid, (each, error) in wanted.items()
         }
         claims = [self.claim(*each, TYPED) for each in wished.items()]
-        body = {
-            "inventories": {
-                uuid: self.shape(shape.generation, shape.inventories)
-                for uuid, shape in shapes.items()
-            },
-            "allocations": {claim.consumer: self.body(claim) for claim in claims},
-        }
-        answer = self.client.call("POST", "/reshaper", body)
-        self.compare(answer, 204, self.ledger.reshape, shapes, claims)
+        self.post_shapes(shapes, claims)
 
     @stateful.rule()
     def move_everything(self) -> None:
@@ -215,6 +200,14 @@ class Comparison(stateful.RuleBasedStateMachine):
             home: Shape(self.ledger.providers[home].generation, {}),
             other: Shape(self.ledger.providers[other].generation, {**there, **moving}),
         }
+        self.post_shapes(shapes, claims)
+
+    def post_claims(self, claims: list[Claim], version: str) -> None:
+        body = {claim.consumer: self.body(claim) for claim in claims}
+        answer = self.client.call("POST", "/allocations", body, version)
+        self.compare(answer, 204, self.ledger.write, claims)
+
+    def post_shapes(self, shapes: dict[str, Shape], claims: list[Claim]) -> None:
         body = {
             "inventories": {
                 uuid: self.shape(shape.generation, shape.inventories)

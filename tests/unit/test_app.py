@@ -16,15 +16,13 @@ import webob
 from placement import app, conf, errors, policy
 from placement.operation import Call, context_of
 from placement_foundation.http.application import Application, Table
-from placement_foundation.http.operation import (
-    Operation,
-    Reply,
-)
+from placement_foundation.http.operation import Operation, Reply
 from placement_foundation.http.schema import Schema
 from placement_foundation.http.version import always
 from tests import settings
 
 NAMED = Schema({"type": "object", "required": ["name"]})
+Serve = Callable[..., webob.Response]
 
 
 def make(table: Table) -> Application:
@@ -38,7 +36,7 @@ def make(table: Table) -> Application:
 
 
 @pytest.fixture
-def serve() -> Callable[..., webob.Response]:
+def serve() -> Serve:
     """Give a function that sends a request to one operation at /thing/{name}."""
 
     def send(
@@ -70,7 +68,7 @@ def operation(**kwargs: Any) -> Operation:
 
 
 def test_a_bug_of_ours_is_reported_in_neutral_words(
-    serve: Callable[..., webob.Response], caplog: pytest.LogCaptureFixture
+    serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(call: Call[Any]) -> Reply:
         raise RuntimeError("a secret")
@@ -87,23 +85,19 @@ def test_a_bug_of_ours_is_reported_in_neutral_words(
 
 
 @pytest.mark.parametrize("length", ["", "0", "-5"])
-def test_an_empty_length_means_no_body(
-    serve: Callable[..., webob.Response], length: str
-) -> None:
+def test_an_empty_length_means_no_body(serve: Serve, length: str) -> None:
     environ = {"CONTENT_LENGTH": length, "CONTENT_TYPE": "application/json"}
     response = serve(operation(body=always(NAMED)), method="PUT", environ=environ)
     assert "Malformed JSON" in detail(response)
 
 
-def test_a_length_must_be_a_number(serve: Callable[..., webob.Response]) -> None:
+def test_a_length_must_be_a_number(serve: Serve) -> None:
     response = serve(operation(), environ={"CONTENT_LENGTH": "many"})
     assert response.status_int == 400
     assert "content-length header must be an integer" in detail(response)
 
 
-def test_a_body_that_ends_early_is_refused(
-    serve: Callable[..., webob.Response],
-) -> None:
+def test_a_body_that_ends_early_is_refused(serve: Serve) -> None:
     environ = {
         "CONTENT_LENGTH": "99",
         "CONTENT_TYPE": "application/json",
@@ -114,7 +108,7 @@ def test_a_body_that_ends_early_is_refused(
     assert "Malformed JSON" in detail(response)
 
 
-def test_a_body_in_chunks_is_read(serve: Callable[..., webob.Response]) -> None:
+def test_a_body_in_chunks_is_read(serve: Serve) -> None:
     environ = {
         "HTTP_TRANSFER_ENCODING": "chunked",
         "wsgi.input_terminated": True,

@@ -142,13 +142,6 @@ def test_the_guide_says_which_rights_each_of_our_tables_needs() -> None:
     assert [name for name in models.OWN.tables if f"``{name}``" not in rights] == []
 
 
-def test_each_target_is_documented() -> None:
-    text = (DEPLOY.parent / "Makefile").read_text()
-    (phony,) = (line for line in text.splitlines() if line.startswith(".PHONY"))
-    for target in set(phony.split()[1:]) - {"help"}:
-        assert f"make {target} " in text
-
-
 def test_the_guide_lists_each_metric() -> None:
     guide = (DEPLOY.parent / "docs" / "monitoring.rst").read_text()
     for measure in (*telemetry.MEASURES, *placement_measure.MEASURES):

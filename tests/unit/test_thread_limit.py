@@ -1,9 +1,7 @@
 """Limits on the threads of a process."""
 
 import sys
-import time
 import types
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -55,28 +53,3 @@ def test_work_is_refused_when_its_part_of_the_threads_is_occupied() -> None:
                 limit_of_two.turn("full"),
             ):
                 pass
-
-
-def test_quick_work_waits_for_its_turn() -> None:
-    limit_of_one = ThreadLimit(8, 30)
-    with ThreadPoolExecutor(1) as pool:
-        with limit_of_one.turn(""):
-            other = pool.submit(_take_a_turn, limit_of_one)
-            time.sleep(0.05)
-            assert not other.done()
-        other.result(timeout=30)
-
-
-def _take_a_turn(limit: ThreadLimit) -> None:
-    with limit.turn(""):
-        pass
-
-
-def test_nothing_waits_for_work_that_hangs() -> None:
-    limit_of_one = ThreadLimit(8, 0.05)
-    with limit_of_one.turn(""):
-        time.sleep(0.05)
-        began = time.monotonic()
-        with pytest.raises(errors.Busy):
-            _take_a_turn(limit_of_one)
-        assert time.monotonic() - began < 0.05
