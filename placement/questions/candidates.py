@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from oslo_log import log
 
@@ -46,14 +46,10 @@ class CandidateOrder:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates, the providers to summarise, and the requested resource classes.
-
-    ``summarised`` has the providers of each tree together from 1.29 on; before, each by
-    itself.
-    """
+    """Candidates, the providers to summarise, and the requested resource classes."""
 
     candidates: tuple[Candidate, ...]
-    summarised: tuple[tuple[Provider, ...], ...]
+    summarised: tuple[Provider, ...]
     resource_classes: frozenset[str]
 
 
@@ -179,12 +175,15 @@ def _report(tally: Tally, found: int) -> None:
 
 def _list_summarised(
     candidates: Sequence[Candidate], snapshot: Snapshot, request: Request
-) -> list[tuple[Provider, ...]]:
+) -> Iterable[Provider]:
     """Return the providers to describe: from 1.29, whole trees of those that serve."""
-    used = engine.used_by(candidates)
+    used = dict.fromkeys(engine.used_by(candidates))
     if not request.nested:
-        return [(each,) for each in dict.fromkeys(used)]
-    return [
-        (each,) if each.is_alone else snapshot.tree_by_uuid[root_uuid].members
-        for root_uuid, each in {each.root_uuid: each for each in used}.items()
-    ]
+        return used
+    summarised: list[Provider] = []
+    for root_uuid, each in {each.root_uuid: each for each in used}.items():
+        if each.is_alone:
+            summarised.append(each)
+        else:
+            summarised += snapshot.tree_by_uuid[root_uuid].members
+    return summarised

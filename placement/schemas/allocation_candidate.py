@@ -451,8 +451,7 @@ def _pattern_of(candidate: Candidate) -> tuple[Amounts, Mappings]:
 def _render_summaries(answer: Candidates, shape: _Shape) -> Json:
     summaries = {
         provider.uuid: _summary(provider, shape.summary)
-        for tree in answer.summarised
-        for provider in tree
+        for provider in answer.summarised
     }
     if shape.has_all:
         return summaries
@@ -461,8 +460,7 @@ def _render_summaries(answer: Candidates, shape: _Shape) -> Json:
             **summaries[provider.uuid],
             "resources": _list_resources(provider, answer.resource_classes),
         }
-        for tree in answer.summarised
-        for provider in tree
+        for provider in answer.summarised
     }
 
 

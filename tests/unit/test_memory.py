@@ -63,7 +63,7 @@ def test_answers_about_more_and_more_providers_do_not_fill_the_memory() -> None:
 
 def render(providers: list[Provider]) -> None:
     for each in providers:
-        wire.render(Candidates((), ((each,),), frozenset()), View(MAXIMUM))
+        wire.render(Candidates((), (each,), frozenset()), View(MAXIMUM))
 
 
 def test_the_queries_of_a_caller_do_not_fill_the_memory() -> None:
