@@ -39,13 +39,6 @@ SERVERS = {
 }
 
 
-# How a server says which session is the own one, and how it ends another.
-SESSIONS = {
-    "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"),
-    "mysql": ("SELECT connection_id()", "KILL {}"),
-}
-
-
 def connect(url: str) -> Database:
     """Return the database with a URL, which must exist."""
     # Tests do not wait for a missing server, nor for a disk: processes are killed, the
@@ -191,18 +184,6 @@ def _run_alone(engine: sa.Engine, statement: str) -> None:
     with alone.connect() as connection:
         connection.execute(sa.text(statement))
     alone.dispose()
-
-
-def session_of(connection: sa.Connection) -> int:
-    """Return the number of the session at the server that a connection has."""
-    number: int = connection.scalar(sa.text(SESSIONS[KIND][0]))
-    return number
-
-
-def kill(database: Database, session: int) -> None:
-    """Have the server end a session."""
-    with database.engine.connect() as connection:
-        connection.execute(sa.text(SESSIONS[KIND][1].format(session)))
 
 
 def rows_of(connection: sa.Connection) -> dict[str, list[sa.Row[Any]]]:

@@ -175,20 +175,6 @@ def test_classes_get_ids_of_their_own(client: Client, database: Database) -> Non
     assert found == set(range(10000, 10000 + len(names)))
 
 
-def test_a_class_is_renamed_or_deleted(client: Client) -> None:
-    for number in range(ROUNDS):
-        path = f"/resource_classes/CUSTOM_OLD{number}"
-        client.call("PUT", path)
-        body = {"name": f"CUSTOM_NEW{number}"}
-        renamed, deleted = at_once(
-            [
-                partial(client.call, "PUT", path, body, "1.6"),
-                partial(client.call, "DELETE", path),
-            ]
-        )
-        assert (renamed.status, deleted.status) in [(200, 404), (404, 204)]
-
-
 @pytest.mark.parametrize("version", ["1.18", "latest"])
 def test_new_aggregates_are_shared(client: Client, version: str) -> None:
     providers = grow(client, *[None] * WRITERS)
@@ -304,101 +290,86 @@ def test_a_tree_that_moves_while_its_members_are_looked_up_is_found(
     check_trees(client)
 
 
-def test_a_parent_is_deleted_or_gets_a_child(client: Client) -> None:
-    for _ in range(ROUNDS):
-        _, parent = grow(client, None, "0")
-        child = new_uuid()
-        deleted, added = at_once(
-            [
-                partial(client.call, "DELETE", f"{PROVIDERS}/{parent}"),
-                partial(add, client, child, parent),
-            ]
-        )
-        assert (deleted.status, added.status) in [(204, 400), (409, 200)]
-        if deleted.status == 409:
-            assert deleted.code == "placement.resource_provider.cannot_delete_parent"
-        else:
-            assert "parent provider UUID does not exist." in added.detail
-    check_trees(client)
+def delete(client: Client, path: str) -> Callable[[], Answer]:
+    return partial(client.call, "DELETE", path)
 
 
-def test_a_provider_is_deleted_or_moved(client: Client) -> None:
-    for _ in range(ROUNDS):
-        _, moving, there = grow(client, None, "0", None)
-        moved, deleted = at_once(
-            [
-                partial(move, client, moving, there),
-                partial(client.call, "DELETE", f"{PROVIDERS}/{there}"),
-            ]
-        )
-        assert (moved.status, deleted.status) in [(200, 409), (400, 204)]
-    check_trees(client)
+# Two requests that exclude each other, by a number that is in names.
+Pair = list[Callable[[], Answer]]
 
 
-def test_a_provider_is_deleted_or_used(client: Client, database: Database) -> None:
-    for _ in range(ROUNDS):
-        provider = client.make_provider(VCPU=1)
-        consumer = new_uuid()
-        deleted, claimed = at_once(
-            [
-                partial(client.call, "DELETE", f"{PROVIDERS}/{provider}"),
-                partial(client.claim, consumer, {provider: {"VCPU": 1}}),
-            ]
-        )
-        assert (deleted.status, claimed.status) in [(204, 400), (409, 204)]
-        if deleted.status == 409:
-            assert deleted.code == "placement.resource_provider.inuse"
-    check_nothing_hangs(database)
+def rename_or_delete_a_class(client: Client, number: int) -> Pair:
+    path = f"/resource_classes/CUSTOM_OLD{number}"
+    client.call("PUT", path)
+    new = {"name": f"CUSTOM_NEW{number}"}
+    return [partial(client.call, "PUT", path, new, "1.6"), delete(client, path)]
 
 
-@pytest.mark.parametrize("path", ["inventories", "inventories/VCPU"])
-def test_an_inventory_is_removed_or_used(
-    client: Client, database: Database, path: str
-) -> None:
-    for _ in range(ROUNDS):
-        provider = client.make_provider(VCPU=1)
-        removed, claimed = at_once(
-            [
-                partial(client.call, "DELETE", f"{PROVIDERS}/{provider}/{path}"),
-                partial(client.claim, new_uuid(), {provider: {"VCPU": 1}}),
-            ]
-        )
-        assert (removed.status, claimed.status) in [(204, 409), (409, 204)]
-    check_nothing_hangs(database)
+def delete_a_parent_or_add_a_child(client: Client, number: int) -> Pair:
+    _, parent = grow(client, None, "0")
+    child = partial(add, client, new_uuid(), parent)
+    return [delete(client, f"{PROVIDERS}/{parent}"), child]
 
 
-def test_a_class_is_deleted_or_used(client: Client, database: Database) -> None:
+def move_below_a_provider_or_delete_it(client: Client, number: int) -> Pair:
+    _, moving, there = grow(client, None, "0", None)
+    away = partial(move, client, moving, there)
+    return [away, delete(client, f"{PROVIDERS}/{there}")]
+
+
+def delete_or_use_a_provider(client: Client, number: int, of_it: str = "") -> Pair:
+    provider = client.make_provider(VCPU=1)
+    claim = partial(client.claim, new_uuid(), {provider: {"VCPU": 1}})
+    return [delete(client, f"{PROVIDERS}/{provider}{of_it}"), claim]
+
+
+def delete_or_use_a_class(client: Client, number: int) -> Pair:
     (provider,) = grow(client, None)
-    for number in range(ROUNDS):
-        name = f"CUSTOM_BOARD{number}"
-        client.call("PUT", f"/resource_classes/{name}")
-        path = f"{PROVIDERS}/{provider}/inventories"
-        deleted, added = at_once(
-            [
-                partial(client.call, "DELETE", f"/resource_classes/{name}"),
-                partial(
-                    client.call, "POST", path, {"resource_class": name, "total": 1}
-                ),
-            ]
-        )
-        assert (deleted.status, added.status) in [(204, 400), (409, 201)]
-    check_nothing_hangs(database)
+    name = f"CUSTOM_BOARD{number}"
+    client.call("PUT", f"/resource_classes/{name}")
+    path, body = f"{PROVIDERS}/{provider}/inventories", {"resource_class": name}
+    use = partial(client.call, "POST", path, {**body, "total": 1})
+    return [delete(client, f"/resource_classes/{name}"), use]
 
 
-def test_a_trait_is_deleted_or_used(client: Client, database: Database) -> None:
+def delete_or_use_a_trait(client: Client, number: int) -> Pair:
+    (provider,) = grow(client, None)
+    name = f"CUSTOM_BLUE{number}"
+    client.call("PUT", f"/traits/{name}")
+    body = {"resource_provider_generation": 0, "traits": [name]}
+    use = partial(client.call, "PUT", f"{PROVIDERS}/{provider}/traits", body)
+    return [delete(client, f"/traits/{name}"), use]
+
+
+@pytest.mark.parametrize(
+    ("pair", "outcomes"),
+    [
+        (rename_or_delete_a_class, [(200, 404), (404, 204)]),
+        (delete_a_parent_or_add_a_child, [(204, 400), (409, 200)]),
+        (move_below_a_provider_or_delete_it, [(200, 409), (400, 204)]),
+        (delete_or_use_a_provider, [(204, 400), (409, 204)]),
+        (
+            partial(delete_or_use_a_provider, of_it="/inventories"),
+            [(204, 409), (409, 204)],
+        ),
+        (
+            partial(delete_or_use_a_provider, of_it="/inventories/VCPU"),
+            [(204, 409), (409, 204)],
+        ),
+        (delete_or_use_a_class, [(204, 400), (409, 201)]),
+        (delete_or_use_a_trait, [(204, 400), (409, 200)]),
+    ],
+)
+def test_of_two_requests_that_exclude_each_other_one_is_refused(
+    client: Client,
+    database: Database,
+    pair: Callable[[Client, int], Pair],
+    outcomes: list[tuple[int, int]],
+) -> None:
     for number in range(ROUNDS):
-        (provider,) = grow(client, None)
-        name = f"CUSTOM_BLUE{number}"
-        client.call("PUT", f"/traits/{name}")
-        body = {"resource_provider_generation": 0, "traits": [name]}
-        path = f"{PROVIDERS}/{provider}/traits"
-        deleted, put = at_once(
-            [
-                partial(client.call, "DELETE", f"/traits/{name}"),
-                partial(client.call, "PUT", path, body),
-            ]
-        )
-        assert (deleted.status, put.status) in [(204, 400), (409, 200)]
+        first, second = at_once(pair(client, number))
+        assert (first.status, second.status) in outcomes
+    check_trees(client)
     check_nothing_hangs(database)
 
 
