@@ -20,7 +20,6 @@ from placement.model.journal import render_time
 from placement.objects import clock
 from placement.objects.journal import filing, reading, tidying
 from placement.objects.journal.keeping import Keeper
-from placement_foundation import ending
 from placement_foundation.database.storage import Database
 from tests import backends, settings
 from tests.client import Client, new_uuid, wants
@@ -203,26 +202,6 @@ def gone(client: Client, cursor: str) -> str:
     assert (answer.status, answer.code) == (410, "placement.cursor_gone"), answer
     assert "/ledger/v1/fleet" in answer.detail
     return answer.detail
-
-
-def test_nothing_is_waited_for_by_a_process_that_is_about_to_end(
-    client: Client,
-    provider: str,
-    journal: Keeper,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    address = f"{CHANGES}?since={now(client)}&wait=20"
-    reader = threading.Thread(target=client.get, args=[address])
-    reader.start()
-    deadline = time.monotonic() + 10
-    while not journal.waiting and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert journal.waiting == 1
-    monkeypatch.setattr(ending, "_process_ends", lambda: True)
-    reader.join(10)
-    assert not reader.is_alive()
-    assert client.get(address)["changes"] == []
-    assert time.monotonic() < deadline + 10
 
 
 def test_an_expired_cursor_is_gone(

@@ -190,8 +190,6 @@ def test_a_caller_sees_its_write_at_any_instance_while_others_write(
 ) -> None:
     one, other = instances.start(), instances.start()
     hosts = [one.client.make_provider(VCPU=8) for _ in range(8)]
-    writing = threading.Event()
-    writing.set()
     faults: list[Any] = []
 
     def work(number: int) -> None:
@@ -206,11 +204,7 @@ def test_a_caller_sees_its_write_at_any_instance_while_others_write(
                 if host not in free_hosts(yours):
                     faults.append(("free", host))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    at_once([functools.partial(work, number) for number in range(4)])
     assert not faults
     assert free_hosts(one) == free_hosts(other) == set(hosts)
     assert one.keeper.is_keeping

@@ -345,18 +345,6 @@ class TestDatabase:
         (line,) = told[2].splitlines()
         assert line.startswith("placement-manage: ")
 
-    def test_a_failed_migration_is_reported(
-        self, empty_url: str, empty: Database, tmp_path: Path
-    ) -> None:
-        migration.SCHEMA.upgrade(empty, legacy.TABLES)
-        legacy.add_provider_without_root(empty)
-        code, output, error = programs.run(
-            MODULE, "db", "sync", home=tmp_path, connection=empty_url
-        )
-        assert (code, output) == (1, "")
-        assert "Traceback" not in error
-        assert "There is at least one resource provider table record" in error
-
 
 class TestOnlineDataMigrations:
     def test_a_healthy_database_needs_none(
@@ -477,11 +465,6 @@ class TestOnlineDataMigrations:
         )
         found = broken.read(lambda connection: set(connection.scalars(names)))
         assert found == {"lost", "found"}
-
-    def test_a_database_without_tables_fails_every_migration(
-        self, configured: None, empty: Database
-    ) -> None:
-        assert manage.main(["db", "online_data_migrations"]) == 2
 
 
 class TestTraits:

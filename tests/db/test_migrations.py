@@ -1,5 +1,6 @@
 """Migrations: who may run them, in which order, and what they refuse."""
 
+import functools
 import re
 import threading
 from pathlib import Path
@@ -21,6 +22,7 @@ from placement_foundation.database.storage import Database
 from tests import backends, programs
 from tests.db import legacy
 from tests.statements import statements
+from tests.threads import at_once
 
 
 def schema(database: Database) -> Any:
@@ -239,22 +241,7 @@ def test_a_record_that_another_migration_holds_is_waited_for(empty: Database) ->
 
 
 def test_threads_that_start_together_migrate_once(empty: Database) -> None:
-    failures: list[BaseException] = []
-    barrier = threading.Barrier(4)
-
-    def run() -> None:
-        barrier.wait()
-        try:
-            migration.SCHEMA.upgrade(empty)
-        except BaseException as exc:
-            failures.append(exc)
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    at_once([functools.partial(migration.SCHEMA.upgrade, empty)] * 4)
     assert is_at_head(empty)
 
 

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -14,6 +15,7 @@ from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.http import query_string, thread_limit
 from tests.client import Answer, Client, new_uuid
+from tests.threads import at_once
 
 Meanwhile: TypeAlias = Callable[[Callable[[], object]], None]
 
@@ -218,17 +220,12 @@ def test_placers_who_avoid_each_other_do(client: Client) -> None:
         client.make_provider(VCPU=9)
     consumers = uuids(6)
 
-    def one(consumer: str) -> None:
+    def one(consumer: str) -> Answer:
         beside = [each for each in consumers if each != consumer]
         spread = {"per": "host", "at_most": 2, "with": beside}
-        answers.append(client.place([consumer], spread=spread))
+        return client.place([consumer], spread=spread)
 
-    answers: list[Answer] = []
-    threads = [threading.Thread(target=one, args=(each,)) for each in consumers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = at_once([partial(one, each) for each in consumers])
     assert [answer.status for answer in answers] == [201] * 6
     found = sum((hosts(answer) for answer in answers), Counter())
     assert sorted(found.values()) == [2, 2, 2]
@@ -237,15 +234,7 @@ def test_placers_who_avoid_each_other_do(client: Client) -> None:
 def test_placers_side_by_side_get_all_there_is(client: Client) -> None:
     providers = [client.make_provider(VCPU=5) for _ in range(8)]
 
-    def some() -> None:
-        answers.append(client.place(uuids(5)))
-
-    answers: list[Answer] = []
-    threads = [threading.Thread(target=some) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = at_once([lambda: client.place(uuids(5))] * 8)
     assert [answer.status for answer in answers] == [201] * 8
     assert [client.usages(each)["VCPU"] for each in providers] == [5] * 8
     assert client.place(uuids(1)).code == "placement.no_room"

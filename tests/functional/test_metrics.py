@@ -1,11 +1,10 @@
 """The metrics that the service reports at ``/metrics``."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -308,29 +307,13 @@ def test_only_so_many_names_are_shown(
     assert reading.get("placement_fleet_consumers") == sum(consumers.values())
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class Service:
     """A service with two processes, and a place of its own for metrics."""
 
-    def __init__(self, home: Path) -> None:
-        self.watched = f"http://127.0.0.1:{programs.free_port()}"
-        environment = programs.environment(home)
-        environment["OS_METRICS__ADDRESS"] = self.watched.removeprefix("http://")
-        with (home / "log").open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "placement.cmd.api", "--port=0", "--workers=2"],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        assert self.process.stdout
-        line = self.process.stdout.readline()
-        self.url = line.split()[4].rstrip("/")
-        # It says so before they are made, one after the other.
-        deadline = time.monotonic() + 60
-        while len(self.workers()) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(self.workers()) == 2
+    url: str
+    watched: str
+    process: int
 
     def read(self) -> Reading:
         with urllib.request.urlopen(f"{self.watched}/", timeout=30) as response:
@@ -342,7 +325,7 @@ class Service:
         urllib.request.urlopen(request, timeout=30).read()
 
     def workers(self) -> list[int]:
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        children = Path(f"/proc/{self.process}/task/{self.process}/children")
         return [int(pid) for pid in children.read_text().split()]
 
     def counted(self, pid: int) -> bool:
@@ -354,17 +337,21 @@ class Service:
                     return True
         return False
 
-    def end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=60)
-        assert self.process.returncode == 0
-
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    service = Service(tmp_path)
-    yield service
-    service.end()
+    address = f"127.0.0.1:{programs.free_port()}"
+    variables = {**programs.environment(tmp_path), "OS_METRICS__ADDRESS": address}
+    command = "placement.cmd.api", "--workers=2"
+    with programs.serving_as(*command, home=tmp_path, variables=variables) as started:
+        url, process = started
+        service = Service(url, f"http://{address}", process)
+        # It says so before they are made, one after the other.
+        deadline = time.monotonic() + 60
+        while len(service.workers()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(service.workers()) == 2
+        yield service
 
 
 LISTS = {"operation": "/resource_providers", "method": "GET", "status": "200"}
