@@ -172,7 +172,9 @@ class _Checker:
         return {name: value for name, value in members.items() if value}
 
     def _note(self, kind: str, text: Text) -> None:
-        key = (kind, text.lower() if kind == "uuid" else str(text))
+        # A UUID has several spellings.
+        same = text.lower().replace("-", "") if kind == "uuid" else str(text)
+        key = (kind, same)
         if first := self._seen.get(key):
             reason = f"the {kind} {text} occurs twice, first at {first}"
             raise Fault(text.place, reason)

@@ -80,7 +80,7 @@ TREES = _list({"$ref": "#/$defs/tree"})
 TREE = _members(
     "name",
     name=NAME,
-    uuid=UUID,
+    uuid={**UUID, "type": ["string", "null"]},
     inventories=INVENTORIES,
     traits=_set(WORD),
     aggregates=_set(IDENTITY),
@@ -96,6 +96,8 @@ DOCUMENT = _members(
     traits=_set(WORD),
     resource_classes=_set(WORD),
 )
+# What a ``provider.yaml`` adds.
+ADDED = {"type": ["object", "null"]}
 # A file as nova-compute reads it, a ``provider.yaml``.
 NOVA = _members(
     meta={},
@@ -103,8 +105,8 @@ NOVA = _members(
         _members(
             "identification",
             identification=_members("name", name=NAME),
-            inventories=_members(additional=_list(INVENTORIES)),
-            traits=_members(additional=_set(WORD)),
+            inventories=_members(additional=_list(INVENTORIES)) | ADDED,
+            traits=_members(additional=_set(WORD)) | ADDED,
         )
     ),
 )
@@ -146,7 +148,7 @@ def _checked(document: Json, node: Node, place: Place) -> dict[str, Any]:
         return {"trees": document}
     if isinstance(document, dict) and "meta" in document:
         _check(NOVA, document, node, place)
-        return {"trees": [_provider(each) for each in document["providers"] or ()]}
+        return {"trees": [_provider(each) for each in document.get("providers") or ()]}
     _check(DOCUMENT, document, node, place)
     pattern = document.get("pattern") or []
     patterns = pattern if isinstance(pattern, list) else [pattern]
@@ -182,10 +184,12 @@ def _provider(provider: Mapping[str, Any]) -> dict[str, Any]:
         name: (provider.get(name) or {}).get("additional") or ()
         for name in ("inventories", "traits")
     }
-    inventories = [pair for each in added["inventories"] for pair in each.items()]
+    inventories: dict[str, Json] = {}
+    for each in added["inventories"]:
+        inventories |= each or {}
     return {
         "name": provider["identification"]["name"],
-        "inventories": dict(inventories),
+        "inventories": inventories,
         "traits": list(added["traits"]),
     }
 
@@ -244,7 +248,8 @@ def _scalar(node: ScalarNode, place: Place) -> Json:
         value = yaml12.construct(node)
         if value is None or math.isfinite(value):
             return value
-    except (ValueError, OverflowError):
+    except (ValueError, LookupError, OverflowError):
+        # LookupError: a tag that does not fit, such as `!!bool maybe` or `!!int ""`.
         pass
     raise Fault(place, f"{node.value[:20]!r} is not a number of JSON")
 

@@ -21,6 +21,7 @@ MOST_ALIASED = 200_000
 # Kinds of scalars. Plain words may be a date, `=` or `<<` for ruamel.yaml.
 WORDS = ("str", "timestamp", "value", "merge")
 OTHERS = ("int", "float", "bool", "null")
+BOOLS = ("yes", "no", "on", "off", "y", "n")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,13 +112,16 @@ def construct(node: Node) -> Any:
     """Return the value of a number, a truth value or nothing.
 
     :raises ValueError: it has none, such as ``!!int x``
+    :raises LookupError: it has none, such as ``!!bool x``
     """
     return CONSTRUCTOR.construct_object(node)
 
 
 def _represent(representer: Any, text: str) -> Any:
-    # Not everything that ruamel.yaml writes unquoted is read again as it was.
-    style = None if text.isprintable() else '"'
+    # Not everything that ruamel.yaml writes unquoted is read again as it was; and
+    # readers of YAML 1.1 must not take a name for a truth value.
+    is_plain = text.isprintable() and text.lower() not in BOOLS
+    style = None if is_plain else '"'
     return representer.represent_scalar(f"{CORE}str", text, style=style)
 
 

@@ -45,7 +45,8 @@ BAD = [
         "the name a occurs twice, first at bad.yaml:1",
     ),
     (
-        f"- {{name: a, uuid: {UUID}}}\n- {{name: b, uuid: {UUID.upper()}}}",
+        f"- {{name: a, uuid: {UUID.replace('-', '')}}}\n"
+        f"- {{name: b, uuid: {UUID.upper()}}}",
         2,
         "[1].uuid",
         "twice",
@@ -183,6 +184,10 @@ BAD = [
         "[0].inventories.VCPU",
         "'x' is not a number",
     ),
+    *(
+        (f"- name: a\n  inventories: {{VCPU: {value}}}", 2, "[0].inventories.VCPU", "")
+        for value in ("!!bool maybe", '!!int ""', '!!float ""')
+    ),
     ("trees: []\n# \x00", 2, "", "not YAML: the character 0x0"),
     ("- {<<: {name: a}}", 1, "[0].<<", "merge keys (`<<`) are not in YAML 1.2: write"),
     (
@@ -274,6 +279,12 @@ def test_the_file_of_the_contract() -> None:
     ]
     assert declared.others["traits"] == ["CUSTOM_RACK_17"]
     assert declared.others["resource_classes"] == ["CUSTOM_FPGA"]
+
+
+def test_empty_members_are_as_if_left_out() -> None:
+    empty = ["uuid", "inventories", "traits", "aggregates", "children"]
+    text = "".join(f"  {name}:\n" for name in empty)
+    assert load(f"- name: a\n{text}").trees == [{"name": "a"}]
 
 
 def names(text: str) -> list[str]:
@@ -402,6 +413,12 @@ def test_a_provider_yaml_of_nova_is_read() -> None:
             "traits": ["CUSTOM_RACK_17"],
         }
     ]
+    assert load("meta: {schema_version: '1.0'}").trees == []
+    [tree] = load(
+        "meta: {}\nproviders:\n- identification: {name: a}\n"
+        "  inventories: {additional: [null]}\n  traits:\n"
+    ).trees
+    assert tree == {"name": "a"}
     with pytest.raises(Fault, match=re.escape("'uuid' is not one of ['name']")):
         load(NOVA.replace("name: compute-1", "uuid: $COMPUTE_NODE"))
     with pytest.raises(Fault, match="'trees' is not one of"):
@@ -418,6 +435,11 @@ def test_what_is_written_is_read_again(name: str) -> None:
 )
 def test_words_that_look_like_something_else_are_quoted(name: str) -> None:
     assert names(yaml12.dump({"trees": [{"name": name}]})) == [name]
+
+
+@pytest.mark.parametrize("name", ["yes", "No", "ON", "off", "y", "n"])
+def test_words_that_are_bools_in_yaml_1_1_are_quoted(name: str) -> None:
+    assert yaml12.dump({"name": name}) == f'name: "{name}"\n'
 
 
 def test_garbage_is_refused_without_a_traceback() -> None:
