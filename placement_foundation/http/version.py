@@ -63,15 +63,19 @@ def negotiate(
     if text in versions:
         return versions[text]
     try:
-        microversion_parse.parse_version_string(text)
+        numbers = microversion_parse.parse_version_string(text)
     except TypeError as exc:
         raise errors.MalformedVersion(
             "Invalid microversion: invalid version string: "
             f"{errors.quote(text)}; it is not two numbers with a dot between"
         ) from exc
-    raise errors.UnavailableVersion(
-        f"Invalid microversion: Unacceptable version header: {errors.quote(text)}"
-    )
+    # The library also reads other spellings: 1.05 is 1.5.
+    version = versions.get(str(Version(*numbers)))
+    if version is None:
+        raise errors.UnavailableVersion(
+            f"Invalid microversion: Unacceptable version header: {errors.quote(text)}"
+        )
+    return version
 
 
 @functools.lru_cache(MOST_REMEMBERED)
