@@ -1,8 +1,10 @@
 """Resource providers on the wire."""
 
 import functools
+import operator
 import uuid
 from collections.abc import Iterable
+from typing import Any
 
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.model.tree import Provider
@@ -61,6 +63,8 @@ FIELDS = {
     "parent_provider_uuid": Field((1, 14), TEXT_OR_NULL),
     "root_provider_uuid": Field((1, 14), TEXT),
 }
+# The values of these fields.
+_SHOWN = operator.attrgetter("uuid", "name", "generation", "parent_uuid", "root_uuid")
 
 
 def parse_uuid(body: Json) -> str:
@@ -134,33 +138,32 @@ def _describe_providers(version: Version) -> Json:
 @described(_describe_provider)
 def render_provider(provider: ResourceProvider | Provider, view: View) -> Json:
     """Render a provider with links to its inventories, traits and so on."""
-    values = {
-        "uuid": provider.uuid,
-        "name": provider.name,
-        "generation": provider.generation,
-        "parent_provider_uuid": provider.parent_uuid,
-        "root_provider_uuid": provider.root_uuid,
-    }
-    here = view.href(path(provider.uuid))
+    return _render(_SHOWN(provider), view)
+
+
+@described(_describe_providers)
+def render_providers(providers: Iterable[Provider], view: View) -> Json:
+    """Render a list of providers."""
+    shown = map(_SHOWN, providers)
+    encoded = [_encode(each, view.version, view.prefix) for each in shown]
+    return {"resource_providers": encoded}
+
+
+@functools.lru_cache(maxsize=MOST_REMEMBERED)
+def _encode(shown: tuple[Any, ...], version: Version, prefix: str) -> Json:
+    """Return an encoded provider.
+
+    It is remembered by what it shows: some requests read their providers afresh.
+    """
+    return fragment(_render(shown, View(version, prefix)))
+
+
+def _render(shown: tuple[Any, ...], view: View) -> Json:
+    values = dict(zip(FIELDS, shown, strict=True))
+    here = view.href(path(values["uuid"]))
     links = [{"rel": "self", "href": here}]
     for rel, first in LINKS.items():
         if view.version >= first:
             links.append({"rel": rel, "href": f"{here}/{rel}"})
     fields = {name: values[name] for name in known(FIELDS, view.version)}
     return {**fields, "links": links}
-
-
-@described(_describe_providers)
-def render_providers(providers: Iterable[Provider], view: View) -> Json:
-    """Render a list of providers."""
-    encoded = [_encode(each, view.version, view.prefix) for each in providers]
-    return {"resource_providers": encoded}
-
-
-@functools.lru_cache(maxsize=MOST_REMEMBERED)
-def _encode(provider: Provider, version: Version, prefix: str) -> Json:
-    """Return an encoded provider.
-
-    It is remembered: a provider never changes, and its next state is another value.
-    """
-    return fragment(render_provider(provider, View(version, prefix)))

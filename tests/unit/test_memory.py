@@ -15,6 +15,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
 from placement.questions.candidates import Candidates
 from placement.schemas import allocation_candidate as wire
+from placement.schemas import resource_provider
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import View
 
@@ -80,3 +81,10 @@ def test_the_queries_of_a_caller_do_not_fill_the_memory() -> None:
             query_string.read(f"{asked}{',LONG' * 1000}", parser)
         grown = taken()
     assert grown < query_string.MOST_REMEMBERED * 100 * query_string.LONGEST_REMEMBERED
+
+
+def test_a_provider_that_is_read_again_is_not_remembered_twice() -> None:
+    view = View(MAXIMUM)
+    one = resource_provider.render_providers([provider(1)], view)
+    other = resource_provider.render_providers([provider(1)], view)
+    assert one["resource_providers"][0] is other["resource_providers"][0]
