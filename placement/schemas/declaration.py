@@ -189,8 +189,9 @@ class _Reader:
 def _parse_inventory(name: str, record: Json, where: str) -> Inventory | None:
     if record is None:
         return None
-    if isinstance(record, int):
-        return Inventory(record)
+    if isinstance(record, int | float):
+        # To JSON Schema, 8.0 is an integer.
+        return Inventory(int(record))
     parsed = inventory.parse_inventory(record)
     if parsed.capacity < 0:
         raise errors.BadRequest(

@@ -5,7 +5,6 @@ HMAC-SHA256 with a shared secret.
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 
@@ -21,7 +20,7 @@ def parse_secret(text: str) -> bytes:
     """
     try:
         key = base64.b64decode(text.strip().removeprefix(PREFIX), validate=True)
-    except binascii.Error as exc:
+    except ValueError as exc:
         raise Unusable("the secret is not base64, with or without whsec_") from exc
     if not key:
         raise Unusable("the secret is empty")

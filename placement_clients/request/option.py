@@ -214,10 +214,11 @@ def rules_of(asked: argparse.Namespace) -> Iterator[Rule]:
     for aggregate, traits in asked.isolated_aggregate:
         needed.setdefault(aggregate, set()).update(traits)
     yield rule.isolated_aggregates(needed)
+    # An empty one, as of a shell's unset variable, is refused and not ignored.
     for aggregates in (asked.tenant_aggregates, asked.zone_aggregates):
-        if aggregates:
+        if aggregates is not None:
             yield rule.within_aggregates(aggregates.split(","))
-    if asked.free_pool:
+    if asked.free_pool is not None:
         yield rule.outside_free_pool(asked.free_pool)
 
 

@@ -482,6 +482,14 @@ def test_what_is_declared_no_longer_and_has_changed_is_left_and_reported_once(
     assert apply(database, bare).plans[0].drift == ()
 
 
+def test_whole_numbers_are_amounts_also_with_a_point(
+    client: Client, database: Database
+) -> None:
+    body = {"trees": [{"name": "host", "inventories": {"VCPU": 8.0}}]}
+    assert client.call("POST", "/ledger/v1/apply", body).status == 200
+    assert providers_of(database)["host"].inventories["VCPU"].total == 8
+
+
 def test_a_class_that_does_not_exist_prevents_its_tree_only(database: Database) -> None:
     parts = DeclaredProvider("bad", inventories={"NOWHERE": Inventory(1)})
     trees = [(parts,), (DeclaredProvider("good"),)]

@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 BOUNDS = {
     "placement": 18_830,
     "placement_foundation": 4_045,
-    "placement_clients": 5_016,
+    "placement_clients": 5_015,
     "placement_nodes": 2_337,
     "placement_reservations": 5_628,
 }
-LINES_OF_TESTS = 52516
+LINES_OF_TESTS = 52527
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450

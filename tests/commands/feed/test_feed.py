@@ -570,11 +570,12 @@ def test_a_file_with_something_else_is_not_a_state(
         State(path).load()
 
 
+@pytest.mark.parametrize("secret", ["not base64!", "whsec_é"])
 def test_a_wrong_secret_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], secret: str
 ) -> None:
     path = tmp_path / "secret"
-    path.write_text("not base64!")
+    path.write_text(secret)
     call = ["--url", "http://127.0.0.1:9", "--webhook", "http://127.0.0.1:9"]
     assert cli.main([*call, "--secret-file", str(path)]) == 2
     assert "the secret is not base64" in capsys.readouterr().err

@@ -636,6 +636,8 @@ def test_options_of_placement_that_are_wrong(
     ("option", "told"),
     [
         ("--free-pool=pool", "pool"),
+        ("--free-pool=", "member_of"),
+        ("--tenant-aggregates=", "member_of"),
         ("--spread=rack", "'rack' is not"),
         ("--prefer=colour=red", "colour"),
         ("--prefer=host=cn1", "'cn1' is not"),
