@@ -1,4 +1,4 @@
-"""Parameters of the ledger API, in addition to those of a query for candidates."""
+"""Queries for candidates in the ledger API: with more parameters, or in a body."""
 
 import dataclasses
 import functools
@@ -12,8 +12,9 @@ from placement.schemas.query import unexpected
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import Json, Schema, extend
-from placement_foundation.http.version import ByVersion
+from placement_foundation.http.version import ByVersion, Version
 
+P = TypeVar("P")
 Q = TypeVar("Q")
 
 # Parses a query for candidates, as a microversion has it.
@@ -79,3 +80,20 @@ def by_version(parse: Callable[..., Q], own: Own) -> ByVersion[Parser[Q]]:
             )
         }
     )
+
+
+def in_body(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
+    """Return the parser of an address that takes no query: it is in the body.
+
+    :param at: returns what parses it at a microversion, which is what this parser gives
+    """
+
+    def parser_at(version: Version) -> Parser[P]:
+        def parse(pairs: Pairs) -> P:
+            query_string.refuse_all(pairs)
+            return at(version)
+
+        return Parser(parse, query_string.NOTHING)
+
+    versions = allocation_candidate.QUERY.versions()
+    return ByVersion({(each.major, each.minor): parser_at(each) for each in versions})

@@ -1,12 +1,9 @@
 """Placements on the wire."""
 
 import uuid
-from collections.abc import Callable
-from typing import TypeAlias
 
 from placement import errors
 from placement.model.moment import as_text
-from placement.questions.candidates import CandidateQuery
 from placement.questions.placing.query import (
     Domains,
     Order,
@@ -17,10 +14,10 @@ from placement.questions.placing.query import (
     Spread,
     Wish,
 )
-from placement.schemas import allocation_candidate, body_query
+from placement.schemas import allocation_candidate, own_parameter
 from placement.schemas.allocation import CONSUMER_TYPE, OWNER
+from placement.schemas.own_parameter import Candidates
 from placement_foundation.http import query_string
-from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
@@ -100,8 +97,6 @@ BODY = Schema(
         },
     )
 )
-# Parses a query for candidates.
-Candidates: TypeAlias = Callable[[Pairs], CandidateQuery]
 
 
 def is_heavy(query: object, body: Json) -> bool:
@@ -110,7 +105,7 @@ def is_heavy(query: object, body: Json) -> bool:
     return len(body["consumers"]) > most
 
 
-QUERY = body_query.by_version(allocation_candidate.QUERY.at)
+QUERY = own_parameter.in_body(allocation_candidate.QUERY.at)
 
 
 def parse(body: Json, candidates: Candidates) -> Order:
@@ -139,7 +134,7 @@ def parse(body: Json, candidates: Candidates) -> Order:
 
 
 def _parse_wish(body: Json, candidates: Candidates) -> Wish:
-    query = body_query.parse(candidates, body["query"])
+    query = query_string.read_text(body["query"], candidates)
     if query.limit is not None:
         raise errors.BadRequest("The query for placements must not have a limit.")
     spread = _parse_spread(body["spread"]) if "spread" in body else None

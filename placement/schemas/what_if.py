@@ -12,10 +12,10 @@ from placement.questions.explanation.explanation import Explanation
 from placement.questions.what_if import CloudChange, Difference, World
 from placement.schemas import (
     allocation_candidate,
-    body_query,
     capacity,
     explanation,
     inventory,
+    own_parameter,
 )
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
@@ -89,7 +89,7 @@ class Asked:
     world: World
 
 
-QUERIES = body_query.by_version(
+QUERIES = own_parameter.in_body(
     lambda version: {ask: each.at(version) for ask, each in PARSERS.items()}
 )
 
@@ -99,7 +99,7 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
 
     :raises BadRequest: the query is wrong
     """
-    question = body_query.parse(parsers[body["ask"]], body["query"])
+    question = query_string.read_text(body["query"], parsers[body["ask"]])
     world = World(
         _parse_uuids(body.get("ignore_consumers", ())),
         _parse_uuids(body.get("without_hosts", ())),

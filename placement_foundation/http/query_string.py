@@ -71,6 +71,11 @@ def read(raw: str, parse: Callable[[Pairs], T]) -> T:
     return parse(decode(raw))
 
 
+def read_text(text: str, parse: Callable[[Pairs], T]) -> T:
+    """Return the parsed value of a query string in a body; see ``read``."""
+    return read(text.encode("utf-8").decode("latin-1"), parse)
+
+
 @functools.lru_cache(maxsize=MOST_REMEMBERED)
 def _remembered(raw: str, parse: Parser[Any]) -> Any:
     return parse(decode(raw))

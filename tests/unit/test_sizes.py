@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 18_830,
-    "placement_foundation": 4_045,
+    "placement": 18_812,
+    "placement_foundation": 4_047,
     "placement_clients": 5_015,
     "placement_nodes": 2_337,
     "placement_reservations": 5_628,
