@@ -29,10 +29,9 @@ from placement.questions import candidates
 from placement.questions.explanation import explanation
 from placement.questions.explanation.explanation import Explanation, ExplanationQuery
 from placement.questions.explanation.report import Wanted
-from placement.questions.placing import choosing, overlay
+from placement.questions.placing import choosing
 from placement.questions.placing.choosing import Chosen, Present
-from placement.questions.placing.filling import Choice
-from placement.questions.placing.overlay import domains_of
+from placement.questions.placing.filling import Choice, domains_of, hosts_of
 from placement.questions.placing.query import Order, Placement, Placements
 from placement_foundation.database import storage, trouble
 from placement_foundation.database.origin import Origin
@@ -546,7 +545,7 @@ def _standing(allocations: Sequence[Allocation]) -> Standing:
 
 def _existing(uuid: str, scene: Scene) -> Placement:
     standing = _standing(scene.existing[uuid])
-    hosts = overlay.hosts_of(scene.forest, standing.amounts)
+    hosts = hosts_of(scene.forest, standing.amounts)
     return Placement(
         uuid,
         hosts[0].uuid if hosts else None,

@@ -1,5 +1,6 @@
 """Choosing a candidate for each consumer of a request. Nothing here needs SQL."""
 
+import collections
 import dataclasses
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +11,15 @@ from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Tree
 from placement.questions import name
-from placement.questions.placing import overlay, packing
-from placement.questions.placing.filling import Choice, Filling
-from placement.questions.placing.overlay import (
+from placement.questions.placing import packing
+from placement.questions.placing.filling import (
+    Choice,
+    Filling,
     Occupied,
     Overlay,
     common_domains,
     domains_of,
+    hosts_of,
 )
 from placement.questions.placing.query import Domains, Quality, Wish
 from placement.search.search import Limits
@@ -54,12 +57,12 @@ def check_names(forest: Forest, wish: Wish) -> None:
     """
     words = forest.vocabulary
     name.check_all(wish.request, words)
-    for quality, existing, complaint in (
-        (Quality.TRAIT, words.trait_ids, UNKNOWN_TRAIT),
-        (Quality.FREE, words.class_ids, UNKNOWN_CLASS),
-    ):
-        names = [each.name for each in wish.prefer if each.quality is quality]
-        name.refuse_unknown(names, existing, complaint)
+    if wish.prefer:
+        named = collections.defaultdict(list)
+        for each in wish.prefer:
+            named[each.quality].append(each.name)
+        name.refuse_unknown(named[Quality.TRAIT], words.trait_ids, UNKNOWN_TRAIT)
+        name.refuse_unknown(named[Quality.FREE], words.class_ids, UNKNOWN_CLASS)
     for domains in (wish.spread and wish.spread.domains, wish.together):
         for uuid in (domains and domains.aggregates) or ():
             if not any(uuid in block.aggregates for block in forest.blocks):
@@ -89,8 +92,8 @@ def choose(
         return asked.together(wish.together, occupied, present, wanted)
     here = asked.overlay(_listed(wish))
     _take(here, kept)
-    filling = asked.filling(here, occupied.copy())
-    choices = filling.place(asked.inside(here), wanted)
+    filling = Filling(here, occupied.copy(), asked.rng)
+    choices = filling.place(here.trees(asked.rng.random()), wanted)
     chosen = _chosen([filling], choices, wanted)
     is_short = len(choices) < wanted and not (filling.certain or filling.exhausted)
     if is_short and _listed(wish) is not None and not kept:
@@ -114,7 +117,7 @@ class Series:
         self._limits = limits
         self._rng = rng or random.Random()
         self._taken: list[Choice] = []
-        self._prepared: list[tuple[Wish, Overlay]] = []
+        self._prepared: list[Overlay] = []
 
     def choose(self, wish: Wish, wanted: int) -> Chosen | None:
         """Choose for all consumers of the next request.
@@ -126,34 +129,34 @@ class Series:
         if wish.names_all:
             return None
         here = self._overlay(wish)
-        others = [each for each in self._prepared if each[1] is not here]
+        others = [each for each in self._prepared if each is not here]
         # Amounts taken for a request that fails must not count.
         self._prepared = others.copy()
-        filling = Filling(self._forest, wish, here, Occupied(None), self._rng)
+        filling = Filling(here, Occupied(None), self._rng)
         choices = filling.place(here.trees(self._rng.random()), wanted)
         if len(choices) < wanted:
             return None
         if not filling.has_tried_harder:
             # Each request has a budget of its own for hosts that are hard to search.
-            self._prepared.append((wish, here))
+            self._prepared.append(here)
         self._taken += choices
-        for _, other in others:
+        for other in others:
             _take(other, choices)
         return _chosen([filling], choices, wanted)
 
     def _overlay(self, wish: Wish) -> Overlay:
-        for earlier, here in self._prepared:
-            if earlier == wish:
+        for here in self._prepared:
+            if here.wish == wish:
                 return here
         check_names(self._forest, wish)
-        here = Overlay(self._forest, wish.request, self._limits)
+        here = Overlay(self._forest, wish, self._limits)
         _take(here, self._taken)
         return here
 
 
 def _take(here: Overlay, choices: Iterable[Choice]) -> None:
     for choice in choices:
-        here.take(choice.amounts)
+        here.take(here.taken(choice.amounts))
 
 
 def fitting(
@@ -168,8 +171,10 @@ def fitting(
     here, occupied = asked.overlay(None), asked.occupied(present, ())
     good = []
     for choice in choices:
-        if here.fits(choice.amounts) and occupied.room([choice.host]):
-            here.take(choice.amounts)
+        taken = here.taken(choice.amounts)
+        is_there = len(taken) == len(choice.amounts)
+        if is_there and here.fits(taken) and occupied.room([choice.host]):
+            here.take(taken)
             occupied.add([choice.host])
             good.append(choice)
     return good
@@ -203,38 +208,20 @@ class _Asked:
         self._forest = forest
         self._wish = wish
         self._limits = limits
-        self._rng = rng
+        self.rng = rng
 
     def overlay(self, within: frozenset[str] | None) -> Overlay:
         """Return the forest."""
-        return Overlay(self._forest, self._wish.request, self._limits, within)
-
-    def filling(self, here: Overlay, occupied: Occupied) -> Filling:
-        """Return an object that places consumers."""
-        return Filling(self._forest, self._wish, here, occupied, self._rng)
+        return Overlay(self._forest, self._wish, self._limits, within)
 
     def occupied(self, present: Present, kept: Iterable[Choice]) -> Occupied:
         """Return how many consumers the domains have by now."""
         occupied = Occupied(self._wish.spread)
         for used in {**present.beside, **present.own}.values():
-            occupied.add(overlay.hosts_of(self._forest, used))
+            occupied.add(hosts_of(self._forest, used))
         for choice in kept:
             occupied.add([choice.host])
         return occupied
-
-    def inside(
-        self, here: Overlay, only: tuple[str, Domains] | None = None
-    ) -> Iterator[Tree]:
-        """Yield the trees that the spread has a place for, from a random place on.
-
-        :param only: a domain, and what counts as one; None means all
-        """
-        spread = self._wish.spread
-        for tree in here.trees(self._rng.random()):
-            if spread and not domains_of(tree.root, spread.domains):
-                continue
-            if only is None or only[0] in domains_of(tree.root, only[1]):
-                yield tree
 
     def pack(self, occupied: Occupied, wanted: int) -> Chosen:
         """Choose hosts in overlapping domains such that most of the consumers fit.
@@ -246,12 +233,12 @@ class _Asked:
         domains = self._wish.spread.domains if self._wish.spread else Domains(None)
         pools: dict[packing.Kind, list[Choice]] = {}
         fillings = []
-        for tree in self.inside(here):
+        for tree in here.trees(self.rng.random()):
             kind = domains_of(tree.root, domains)
             pool = pools.setdefault(kind, [])
             missing = min(wanted, occupied.room([tree.root])) - len(pool)
             if missing > 0:
-                filling = self.filling(here, Occupied(None))
+                filling = Filling(here, Occupied(None), self.rng)
                 pool += filling.place(iter([tree]), missing)
                 fillings.append(filling)
         # All that a choice takes may come from providers that share with its tree.
@@ -278,7 +265,7 @@ class _Asked:
         """Choose the domain that takes most of the consumers, and of these the best."""
         allowed = None
         for used in present.own.values():
-            common = common_domains(overlay.hosts_of(self._forest, used), domains)
+            common = common_domains(hosts_of(self._forest, used), domains)
             allowed = common if allowed is None else allowed & common
         best: tuple[float, float] = (0, 0.0)
         best_choices: list[Choice] = []
@@ -301,15 +288,15 @@ class _Asked:
         """Yield each domain in turn: what fills it, and its trees."""
         if domains.aggregates is None:
             everything = self.overlay(None)
-            for tree in self.inside(everything):
+            for tree in everything.trees(self.rng.random()):
                 if allowed is None or tree.root.uuid in allowed:
                     here = everything.afresh()
-                    yield self.filling(here, occupied.copy()), iter([tree])
+                    yield Filling(here, occupied.copy(), self.rng), iter([tree])
             return
         names = [
             each for each in domains.aggregates if allowed is None or each in allowed
         ]
-        for each in self._rng.sample(names, len(names)):
+        for each in self.rng.sample(names, len(names)):
             here = self.overlay(frozenset({each}))
-            inside = self.inside(here, (each, domains))
-            yield self.filling(here, occupied.copy()), inside
+            filling = Filling(here, occupied.copy(), self.rng)
+            yield filling, here.trees(self.rng.random(), (each, domains))

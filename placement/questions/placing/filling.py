@@ -1,16 +1,30 @@
 """Placing consumers one after another: the best host for each, of those considered."""
 
+import collections
 import dataclasses
 import heapq
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from placement.forest.forest import Forest
-from placement.model.tree import Provider, Tree
-from placement.questions.placing import overlay
-from placement.questions.placing.overlay import Occupied, Overlay
-from placement.questions.placing.query import Amounts, Preference, Quality, Wish
+from placement.forest.forest import Forest, Trees
+from placement.model.inventory import all_fit
+from placement.model.tree import Provider, Snapshot, Tree
+from placement.questions.placing.query import (
+    Amounts,
+    Domains,
+    Preference,
+    Quality,
+    Spread,
+    Wish,
+)
+from placement.search import engine
 from placement.search.engine import Candidate
+from placement.search.search import Budget, Limits
+
+# The amounts of a candidate, by provider as it was at some moment.
+Taken: TypeAlias = Mapping[Provider, Mapping[str, int]]
 
 
 def _has_trait(tree: Tree, name: str, taken: Amounts) -> float:
@@ -91,6 +105,208 @@ class Choice:
     score: float | None
 
 
+def hosts_of(forest: Forest, uuids: Iterable[str]) -> list[Provider]:
+    """Return the hosts that a consumer is on, given the providers that it uses.
+
+    These are the roots of the providers that serve only their own trees; if it uses
+    none of these, the roots of all.
+    """
+    trees = [(uuid, forest.tree_of(uuid)) for uuid in sorted(uuids)]
+    pairs = [
+        (member, tree.root)
+        for uuid, tree in trees
+        if tree
+        for member in tree.members
+        if member.uuid == uuid
+    ]
+    own = [root for member, root in pairs if not member.shares]
+    return list(dict.fromkeys(own or [root for _, root in pairs]))
+
+
+def domains_of(host: Provider, domains: Domains) -> tuple[str, ...]:
+    """Return the domains that a host is in, by UUID."""
+    if domains.aggregates is None:
+        return (host.uuid,)
+    return tuple(each for each in domains.aggregates if each in host.aggregates)
+
+
+def common_domains(hosts: Sequence[Provider], domains: Domains) -> frozenset[str]:
+    """Return the domains that all of some hosts are in."""
+    each = [frozenset(domains_of(host, domains)) for host in hosts]
+    return frozenset.intersection(*each) if each else frozenset()
+
+
+class Occupied:
+    """The consumers in each domain of a spread; without one, there is no bound."""
+
+    def __init__(self, spread: Spread | None) -> None:
+        self._spread = spread
+        self._counts: collections.Counter[str] = collections.Counter()
+
+    def copy(self) -> "Occupied":
+        """Return the same counts, to go on from."""
+        other = Occupied(self._spread)
+        other._counts = self._counts.copy()
+        return other
+
+    def add(self, hosts: Iterable[Provider], times: int = 1) -> None:
+        """Count consumers, each of them on some hosts."""
+        if self._spread:
+            domains = self._spread.domains
+            for name in {each for host in hosts for each in domains_of(host, domains)}:
+                self._counts[name] += times
+
+    def room(self, hosts: Iterable[Provider]) -> int:
+        """Return how many more consumers may be on some hosts, all on each of them."""
+        if self._spread is None:
+            return sys.maxsize
+        most = sys.maxsize
+        for host in hosts:
+            names = domains_of(host, self._spread.domains)
+            left = [self._spread.at_most - self._counts[name] for name in names]
+            most = min(most, *left) if left else 0
+        return max(most, 0)
+
+    def left(self) -> dict[str, int]:
+        """Return how many more consumers each of some listed domains may have."""
+        spread = self._spread
+        names = (spread and spread.domains.aggregates) or ()
+        most = spread.at_most if spread else 0
+        return {name: max(0, most - self._counts[name]) for name in names}
+
+    def overlap_at(self, host: Provider) -> bool:
+        """Return whether a host counts in several domains."""
+        spread = self._spread
+        return spread is not None and len(domains_of(host, spread.domains)) > 1
+
+
+class Overlay:
+    """The trees that can matter to a wish, as they are after some placements.
+
+    ``moves`` counts the placements that took from a provider that serves several trees:
+    a candidate found before the last of them may no longer fit. ``budget`` is that of
+    the search.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        wish: Wish,
+        limits: Limits,
+        aggregates: frozenset[str] | None = None,
+    ) -> None:
+        self.forest = forest
+        self.wish = wish
+        self._limits = limits
+        self._base = forest.relevant(wish.request, aggregates=aggregates)
+        # Providers from which something was taken, by the UUID of the root and theirs.
+        self._changed: dict[str, dict[str, Provider]] = {}
+        self.moves = 0
+        self._search(self._base)
+        self._at_first = self._firsts
+
+    def afresh(self) -> "Overlay":
+        """Forget all placements, and return this."""
+        self._changed = {}
+        if self.moves:
+            self.moves = 0
+            self._search(self._base)
+        return self
+
+    def trees(
+        self, start: float, only: tuple[str, Domains] | None = None
+    ) -> Iterator[Tree]:
+        """Yield the trees that the spread has a place for, from some place on.
+
+        :param start: the place, as ``relevant`` has it
+        :param only: a domain, and what counts as one; None means all
+        """
+        spread, trees = self.wish.spread, self._base.trees
+        for tree in trees.beginning(start) if isinstance(trees, Trees) else trees:
+            if spread and not domains_of(tree.root, spread.domains):
+                continue
+            if only is None or only[0] in domains_of(tree.root, only[1]):
+                yield tree
+
+    def current(self, tree: Tree) -> Tree:
+        """Return a tree as it is now."""
+        changed = self._changed.get(tree.root.uuid)
+        if changed is None:
+            return tree
+        members = tuple([changed.get(each.uuid, each) for each in tree.members])
+        return Tree(members, tree.aggregates)
+
+    def first(self, tree: Tree) -> tuple[Candidate | None, bool]:
+        """Return the first candidate of a host, if any.
+
+        :returns: the candidate; and, if there is none, whether that is certain
+        """
+        return self._firsts.at(self.current(tree))
+
+    def is_certain(self, tree: Tree) -> bool:
+        """Return whether no other choices would have left a full host room for more.
+
+        That is so if each candidate picks one provider, or there is nothing to choose,
+        and if other hosts do not take from the same providers.
+        """
+        if not self.is_by_itself(tree):
+            return False
+        if tree.root.uuid not in self._changed:
+            return True
+        domains = self._at_first.domains(tree)
+        return len(domains) == 1 or all(len(domain) == 1 for domain in domains)
+
+    def is_by_itself(self, tree: Tree) -> bool:
+        """Return whether a host takes nothing from providers that serve others."""
+        return not self._base.sharing or not any(
+            provider.shares
+            for domain in self._at_first.domains(tree)
+            for provider in domain
+        )
+
+    def taken(self, amounts: Amounts) -> Taken:
+        """Return amounts by provider, without those of providers that are gone."""
+        providers = ((self.forest.provider(uuid), uuid) for uuid in amounts)
+        return {provider: amounts[uuid] for provider, uuid in providers if provider}
+
+    def times(self, taken: Taken) -> int:
+        """Return how many times amounts can be taken; once, if they just fit."""
+        return min(
+            self._now(provider).inventories[name].free // amount
+            for provider, amounts in taken.items()
+            for name, amount in amounts.items()
+        )
+
+    def fits(self, taken: Taken) -> bool:
+        """Return whether amounts can be taken once."""
+        return all(
+            all_fit(self._now(provider).inventories, amounts.items())
+            for provider, amounts in taken.items()
+        )
+
+    def take(self, taken: Taken, times: int = 1) -> None:
+        """Take amounts off."""
+        shared = False
+        for provider, amounts in taken.items():
+            changed = self._changed.setdefault(provider.root_uuid, {})
+            changed[provider.uuid] = self._now(provider).taking(amounts, times)
+            shared = shared or provider.shares
+        if shared:
+            self.moves += 1
+            sharing = tuple(map(self._now, self._base.sharing))
+            self._search(dataclasses.replace(self._base, sharing=sharing))
+
+    def _now(self, provider: Provider) -> Provider:
+        """Return a provider as it is now."""
+        changed = self._changed.get(provider.root_uuid)
+        return changed.get(provider.uuid, provider) if changed else provider
+
+    def _search(self, snapshot: Snapshot) -> None:
+        """Search from now on with the sharing providers of a snapshot."""
+        self.budget = Budget(self._limits)
+        self._firsts = engine.Firsts(snapshot, self.wish.request, self.budget)
+
+
 @dataclasses.dataclass(slots=True, order=True)
 class _Offer:
     """A host that serves; the best comes first, and equal ones in random order."""
@@ -99,6 +315,7 @@ class _Offer:
     draw: float
     tree: Tree = dataclasses.field(compare=False)
     found: Candidate = dataclasses.field(compare=False)
+    taken: Taken = dataclasses.field(compare=False)
     amounts: Amounts = dataclasses.field(compare=False)
     host: Provider = dataclasses.field(compare=False)
     score: float | None = dataclasses.field(compare=False)
@@ -122,16 +339,8 @@ class Filling:
     on hosts than they usually get.
     """
 
-    def __init__(
-        self,
-        forest: Forest,
-        wish: Wish,
-        here: Overlay,
-        occupied: Occupied,
-        rng: random.Random,
-    ) -> None:
-        self._forest = forest
-        self._wish = wish
+    def __init__(self, here: Overlay, occupied: Occupied, rng: random.Random) -> None:
+        wish = here.wish
         self._here = here
         self._occupied = occupied
         self._rng = rng
@@ -202,8 +411,9 @@ class Filling:
             elif not self._here.is_certain(tree):
                 self.certain = False
             return False
-        amounts = {provider.uuid: taken for provider, taken in first.amounts().items()}
-        host = self._host(tree, amounts)
+        taken = first.amounts()
+        amounts = {provider.uuid: each for provider, each in taken.items()}
+        host = self._host(tree, taken)
         if not self._occupied.room([host]):
             self.certain = False
             return False
@@ -217,6 +427,7 @@ class Filling:
                 self._rng.random(),
                 tree,
                 first,
+                taken,
                 amounts,
                 host,
                 value,
@@ -225,36 +436,31 @@ class Filling:
         )
         return True
 
-    def _host(self, tree: Tree, amounts: Amounts) -> Provider:
+    def _host(self, tree: Tree, taken: Taken) -> Provider:
         """Return the root of a tree, unless all comes from other trees that share."""
-        if len(tree.members) == 1 and tree.root.uuid in amounts:
-            return tree.root
-        if not self._here.snapshot.sharing:
-            return tree.root
-        hosts = overlay.hosts_of(self._forest, amounts)
-        return tree.root if tree.root in hosts else hosts[0]
+        for provider in taken:
+            if provider.root_uuid == tree.root.uuid:
+                return tree.root
+        return hosts_of(self._here.forest, [provider.uuid for provider in taken])[0]
 
     def _take(self, offer: _Offer, wanted: int) -> list[Choice]:
         """Place consumers on a host, as long as it stays the best; then look again."""
-        amounts, host = offer.amounts, offer.host
-        moved = offer.moves != self._here.moves
-        if self._occupied.room([host]) and (not moved or self._here.fits(amounts)):
-            times = 1
-            if not self._varies or self._is_last():
-                room = self._occupied.room([host])
-                times = max(1, min(wanted, room, self._here.times(amounts)))
-            choices = self._choices(offer, times)
-            self._here.take(amounts, times)
-            self._occupied.add([host], times)
-            if times < wanted:
-                self._offer(offer.tree)
-            return choices
-        self._offer(offer.tree)
-        return []
-
-    def _is_last(self) -> bool:
-        """Return whether the host just taken is the only one: it stays the best."""
-        return self._at_end and not self._offers
+        here, room = self._here, self._occupied.room([offer.host])
+        is_good = offer.moves == here.moves or here.fits(offer.taken)
+        if not room or not is_good:
+            self._offer(offer.tree)
+            return []
+        times = min(wanted, room)
+        if times > 1:
+            # Alone, a host stays the best.
+            is_best = not self._varies or (self._at_end and not self._offers)
+            times = max(1, min(times, here.times(offer.taken))) if is_best else 1
+        choices = self._choices(offer, times)
+        here.take(offer.taken, times)
+        self._occupied.add([offer.host], times)
+        if times < wanted:
+            self._offer(offer.tree)
+        return choices
 
     def _choices(self, offer: _Offer, times: int) -> list[Choice]:
         """Return the choices of a host for consumers that are placed one by one."""
