@@ -16,6 +16,8 @@ from placement.objects import resource_provider
 from placement.objects.journal.keeping import Keeper
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
+from placement.questions import candidates
+from placement.questions.candidates import CandidateOrder
 from placement_foundation.gathering import Gathering
 from placement_foundation.http import operation
 from placement_foundation.http.operation import Connection
@@ -34,12 +36,13 @@ EXPLAINING_PATIENCE = 0.2
 class Context:
     """The values that all requests to this service share.
 
-    ``forest_cache`` is None if the forest is not kept between requests, and ``journal``
-    is None if changes are not recorded. ``placings`` gathers requests for placements
-    that arrive at the same time.
+    ``candidates`` is the order of allocation candidates. ``forest_cache`` is None if
+    the forest is not kept between requests, and ``journal`` is None if changes are not
+    recorded. ``placings`` gathers requests for placements that arrive at the same time.
     """
 
     settings: conf.Settings
+    candidates: CandidateOrder
     forest_cache: CachedForest | None
     placings: Gathering[Any, Any]
     journal: Keeper | None = None
@@ -54,7 +57,8 @@ def context_of(
     journal: Keeper | None = None,
 ) -> Context:
     """Return the context of a service. Without a cache, no forest is kept."""
-    return Context(settings, forest_cache, Gathering(), journal)
+    order = candidates.order_of(settings)
+    return Context(settings, order, forest_cache, Gathering(), journal)
 
 
 class Call(operation.Call[S, Context]):

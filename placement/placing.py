@@ -123,7 +123,7 @@ class Placing:
         self.ledger = ledger
         self.context = context
         self.order = order
-        self.limits = candidates.order_of(context.settings).limits
+        self.limits = context.candidates.limits
         self.beside = order.wish.spread.beside if order.wish.spread else ()
         self._good: dict[str, Choice] = {}
 

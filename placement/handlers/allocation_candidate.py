@@ -14,7 +14,5 @@ def list_candidates(call: Call[None]) -> Reply:
     """
     question: candidates.CandidateQuery = call.query
     forest = call.forest(candidates.part_of(question.request))
-    answer = candidates.answer(
-        forest, question, candidates.order_of(call.context.settings)
-    )
+    answer = candidates.answer(forest, question, call.context.candidates)
     return Reply(answer, modified=clock.now())

@@ -1,7 +1,7 @@
 """Capacity: how many more of a request would fit."""
 
 from placement.operation import Call
-from placement.questions import candidates, capacity
+from placement.questions import capacity
 from placement_foundation.http.operation import Reply
 
 
@@ -12,5 +12,5 @@ def show_capacity(call: Call[None]) -> Reply:
     """
     question: capacity.CapacityQuery = call.query
     forest = call.forest()
-    limits = candidates.order_of(call.context.settings).limits
+    limits = call.context.candidates.limits
     return Reply(capacity.count(forest, question, limits))

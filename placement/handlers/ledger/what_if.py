@@ -41,7 +41,7 @@ def _candidates(
     call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
 ) -> Answer:
     question: candidates.CandidateQuery = asked.question
-    order = candidates.order_of(call.context.settings)
+    order = call.context.candidates
 
     def answer() -> Reply:
         imagined = imagine()
@@ -69,7 +69,7 @@ def _capacity(
     call: Call[None], connection: Connection, asked: wire.Asked, imagine: Imagine
 ) -> Answer:
     question: capacity.CapacityQuery = asked.question
-    limits = candidates.order_of(call.context.settings).limits
+    limits = call.context.candidates.limits
     return lambda: Reply(capacity.count(imagine(), question, limits))
 
 

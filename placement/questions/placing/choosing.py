@@ -87,11 +87,11 @@ def choose(
     """
     check_names(forest, wish)
     asked = _Asked(forest, wish, limits, rng or random.Random())
-    occupied = asked.occupied(present, kept)
     if wish.together:
-        return asked.together(wish.together, occupied, present, wanted)
+        return asked.together(wish.together, present, wanted)
     here = asked.overlay(_listed(wish))
     _take(here, kept)
+    occupied = asked.occupied(present, kept)
     filling = Filling(here, occupied.copy(), asked.rng)
     choices = filling.place(here.trees(asked.rng.random()), wanted)
     chosen = _chosen([filling], choices, wanted)
@@ -259,10 +259,9 @@ class _Asked:
             exhausted=chosen.exhausted or not is_known,
         )
 
-    def together(
-        self, domains: Domains, occupied: Occupied, present: Present, wanted: int
-    ) -> Chosen:
+    def together(self, domains: Domains, present: Present, wanted: int) -> Chosen:
         """Choose the domain that takes most of the consumers, and of these the best."""
+        occupied = self.occupied(present, ())
         allowed = None
         for used in present.own.values():
             common = common_domains(hosts_of(self._forest, used), domains)
