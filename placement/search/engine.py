@@ -321,12 +321,16 @@ class Anchors:
 
     def first(self, tree: Tree) -> tuple[Candidate | None, bool]:
         """Return the first candidate of an anchor; if none, whether that is certain."""
-        if not meets_all(tree.root, self._of_root):
+        if self._of_root and not meets_all(tree.root, self._of_root):
             return None, True
-        anchor = Anchor(self._results(tree), self._search)
-        picks = anchor.take_turn()
+        picks = self._answers(tree)
         if picks is None:
-            return None, anchor.is_exhausted
+            return None, True
+        if not isinstance(picks, tuple):
+            anchor = Anchor(picks, self._search)
+            picks = anchor.take_turn()
+            if picks is None:
+                return None, anchor.is_exhausted
         return Candidate(self._search.plan.slots, picks), True
 
     def domains(self, tree: Tree) -> list[Sequence[Provider]]:
@@ -335,15 +339,8 @@ class Anchors:
             return []
         return self._domains(tree) or []
 
-    def _results(self, tree: Tree) -> Iterator[Picks | None]:
-        """Return the picks of all candidates at an anchor, each once; None to pause."""
-        answers = self._answers(tree)
-        if answers is None:
-            return iter(())
-        return iter((answers,)) if isinstance(answers, tuple) else answers
-
     def _answers(self, tree: Tree) -> Answers:
-        """Return the same, without an iterator for answers that take no search."""
+        """Return the picks of all candidates at an anchor, each once; None to pause."""
         if self._is_plain and len(tree.members) == 1:
             # Most trees of most clouds.
             is_met = meets_all(tree.root, self._of_alone)
