@@ -45,6 +45,7 @@ from placement.schemas import journal as journal_wire
 from placement.schemas import lease as lease_wire
 from placement.schemas import ledger as ledger_wire
 from placement.schemas import placing as placing_wire
+from placement.schemas import query as query_wire
 from placement.schemas import reshaper as reshaper_wire
 from placement.schemas import resource_class as class_wire
 from placement.schemas import resource_provider as provider_wire
@@ -77,7 +78,7 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": dated(
             handler=since(1, 10, allocation_candidate.list_candidates),
             policy="placement:allocation_candidates:list",
-            query=candidate_wire.QUERY,
+            query=query_wire.CANDIDATES,
             reply=always(candidate_wire.render),
         ),
     },

@@ -190,7 +190,9 @@ def parse(pairs: Pairs) -> FleetQuery:
 
     :raises BadRequest: a filter is malformed, or a field or parameter is unknown
     """
-    filters = resource_provider.parse_filters(pairs, schema=QUERY, grammar=query.V1_39)
+    filters = resource_provider.parse_filters(
+        pairs, schema=QUERY, grammar=query.GRAMMAR_V1_39
+    )
     return FleetQuery(
         filters,
         _parse_fields(query_string.last(pairs, "fields")),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
 from placement.questions.candidates import CandidateQuery
-from placement.schemas import allocation_candidate
+from placement.schemas import query
 from placement.schemas.query import unexpected
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
@@ -68,7 +68,7 @@ def by_version(parse: Callable[..., Q], own: Own) -> ByVersion[Parser[Q]]:
     :param parse: takes a query, and ``candidates``, which parses one for candidates
     :param own: the parameters that may be given in addition
     """
-    history = allocation_candidate.QUERY
+    history = query.CANDIDATES
     return ByVersion(
         {
             (since.major, since.minor): Parser(
@@ -95,5 +95,5 @@ def in_body(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
 
         return Parser(parse, query_string.NOTHING)
 
-    versions = allocation_candidate.QUERY.versions()
+    versions = query.CANDIDATES.versions()
     return ByVersion({(each.major, each.minor): parser_at(each) for each in versions})

@@ -14,7 +14,7 @@ from placement.questions.placing.query import (
     Spread,
     Wish,
 )
-from placement.schemas import allocation_candidate, own_parameter
+from placement.schemas import own_parameter, query
 from placement.schemas.allocation import CONSUMER_TYPE, OWNER
 from placement.schemas.own_parameter import Candidates
 from placement_foundation.http import query_string
@@ -105,7 +105,7 @@ def is_heavy(query: object, body: Json) -> bool:
     return len(body["consumers"]) > most
 
 
-QUERY = own_parameter.in_body(allocation_candidate.QUERY.at)
+QUERY = own_parameter.in_body(query.CANDIDATES.at)
 
 
 def parse(body: Json, candidates: Candidates) -> Order:
@@ -134,8 +134,8 @@ def parse(body: Json, candidates: Candidates) -> Order:
 
 
 def _parse_wish(body: Json, candidates: Candidates) -> Wish:
-    query = query_string.read_text(body["query"], candidates)
-    if query.limit is not None:
+    question = query_string.read_text(body["query"], candidates)
+    if question.limit is not None:
         raise errors.BadRequest("The query for placements must not have a limit.")
     spread = _parse_spread(body["spread"]) if "spread" in body else None
     together = _parse_domains(body["together"]) if "together" in body else None
@@ -147,7 +147,7 @@ def _parse_wish(body: Json, candidates: Candidates) -> Wish:
                 "domain."
             )
     return Wish(
-        query.request,
+        question.request,
         spread,
         together,
         tuple(map(_parse_preference, body.get("prefer", ()))),

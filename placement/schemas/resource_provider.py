@@ -95,7 +95,7 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Provider
 
 def _parser(since: tuple[int, int], document: Json) -> Parser[ProviderFilters]:
     schema = Schema(document, query_string.FORMATS)
-    grammar = query.GRAMMAR.at(Version(*since)) or query.V1_0
+    grammar = query.GRAMMAR.at(Version(*since)) or query.GRAMMAR_V1_0
     return Parser(
         functools.partial(parse_filters, schema=schema, grammar=grammar), schema
     )

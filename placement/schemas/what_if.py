@@ -16,6 +16,7 @@ from placement.schemas import (
     explanation,
     inventory,
     own_parameter,
+    query,
 )
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
@@ -74,7 +75,7 @@ BODY = Schema(
 )
 
 PARSERS: Mapping[str, ByVersion[Parser]] = {
-    "candidates": allocation_candidate.QUERY,
+    "candidates": query.CANDIDATES,
     "explanation": explanation.QUERY,
     "capacity": capacity.QUERY,
 }

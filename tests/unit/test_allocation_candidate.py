@@ -13,7 +13,7 @@ from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, snapshot_of
 from placement.questions import candidates
 from placement.questions.candidates import CandidateQuery, Candidates, order_of
-from placement.schemas import allocation_candidate as wire
+from placement.schemas import allocation_candidate, query
 from placement.search import engine
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import Json, View, encode
@@ -27,7 +27,7 @@ MINORS = [minor for _, minor in VERSIONS if minor >= 10]
 
 
 def parse(text: str, minor: int = 39) -> CandidateQuery:
-    parser = wire.QUERY.at(Version(1, minor))
+    parser = query.CANDIDATES.at(Version(1, minor))
     assert parser is not None
     return parser(query_string.decode(text))
 
@@ -104,7 +104,7 @@ def test_every_candidate_is_rendered_so_that_it_can_be_read_back() -> None:
 
 
 def render(answer: Candidates, version: Version) -> Any:
-    return json.loads(encode(wire.render(answer, View(version))))
+    return json.loads(encode(allocation_candidate.render(answer, View(version))))
 
 
 def taken(candidate: engine.Candidate) -> dict[str, dict[str, int]]:

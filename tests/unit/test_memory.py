@@ -15,7 +15,7 @@ from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider
 from placement.questions.candidates import Candidates
 from placement.schemas import allocation_candidate as wire
-from placement.schemas import resource_provider
+from placement.schemas import query, resource_provider
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import View
 
@@ -68,7 +68,7 @@ def render(providers: list[Provider]) -> None:
 
 
 def test_the_queries_of_a_caller_do_not_fill_the_memory() -> None:
-    parser = wire.QUERY.at(MAXIMUM)
+    parser = query.CANDIDATES.at(MAXIMUM)
     assert parser
     numbers = range(2 * query_string.MOST_REMEMBERED)
     traits = ",".join(map("".join, itertools.product(string.ascii_uppercase, repeat=2)))

@@ -8,7 +8,7 @@ import pytest
 from placement.model.request import Request
 from placement.model.tree import SHARING
 from placement.questions.explanation import finding, report, sentence, survey
-from placement.schemas import allocation_candidate
+from placement.schemas import query as wire
 from placement_foundation.http import query_string
 from placement_foundation.http.version import Version
 from tests.property import forest
@@ -134,7 +134,7 @@ CLOUDS = {
 
 
 def parsed(query: str) -> Request:
-    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    parse = wire.CANDIDATES.at(Version(1, 39))
     assert parse
     return parse(query_string.decode(query)).request
 

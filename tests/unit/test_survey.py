@@ -9,7 +9,7 @@ import pytest
 
 from placement.model.request import Request
 from placement.questions.explanation import report, survey
-from placement.schemas import allocation_candidate
+from placement.schemas import query as wire
 from placement.search import engine
 from placement_foundation.http import query_string
 from placement_foundation.http.version import Version
@@ -36,7 +36,7 @@ def hosts(count: int) -> Iterator[Node]:
 
 
 def parsed(query: str) -> Request:
-    parse = allocation_candidate.QUERY.at(Version(1, 39))
+    parse = wire.CANDIDATES.at(Version(1, 39))
     assert parse
     return parse(query_string.decode(query)).request
 

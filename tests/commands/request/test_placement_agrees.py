@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from placement.schemas import allocation_candidate as wire
+from placement.schemas import query as wire
 from placement_clients.request import rule
 from placement_clients.request.errors import BadInput
 from placement_clients.request.flavor import Flavor
@@ -92,7 +92,7 @@ def test_placement_parses_the_groups_that_were_meant(
     if request.problems:
         return
     event("read")
-    parse = wire.QUERY.at(Version(1, 36))
+    parse = wire.CANDIDATES.at(Version(1, 36))
     assert parse
     question = parse(query_string.decode(request.query))
     assert question.limit == limit
