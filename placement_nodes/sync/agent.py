@@ -64,8 +64,8 @@ class Caution:
     expected: bool = False
 
 
-# Works on a node.
-Task = Callable[[Tally], None]
+# Works on a node; False means that it has not called Placement.
+Task = Callable[[Tally], bool | None]
 
 
 class Agent:
@@ -170,7 +170,7 @@ class Agent:
         wanted = list(_wanted(nodes, self._memory.providers, tally))
         if not self._dry:
             wanted = self._remembered(wanted, tally)
-        tasks = [
+        tasks: list[tuple[str, Task]] = [
             *((each.uuid, partial(self._synchronise, each)) for each in wanted),
             *((uuid, partial(self._remove, uuid)) for uuid in sorted(gone)),
         ]
@@ -245,7 +245,8 @@ class Agent:
     def _attempt(self, uuid: str, task: Task, tally: Tally) -> bool | None:
         """Do a task, and return whether Placement answered; None if it is not known."""
         try:
-            task(tally)
+            if task(tally) is False:
+                return None
         except SILENCE as exc:
             self._unanswered.add(uuid)
             tally.unanswered.add(uuid)
@@ -299,13 +300,13 @@ class Agent:
                 tally.changed.add(wanted.uuid)
         return faults
 
-    def _remove(self, uuid: str, tally: Tally) -> None:
+    def _remove(self, uuid: str, tally: Tally) -> bool:
         if self._nodes.find_node(uuid) is not None:
             # The node has been enrolled since the list was read.
-            return
+            return False
         self._say(f"{uuid}: the node is gone, delete the provider")
         if self._dry:
-            return
+            return False
         try:
             self._placement.delete(path_of("resource_providers", uuid), version="1.23")
         except errors.Conflict as exc:
@@ -319,6 +320,7 @@ class Agent:
                 raise
             LOG.debug("the provider %s is gone already", uuid)
         tally.removed.add(uuid)
+        return True
 
     def _forget(self, tally: Tally) -> None:
         """Forget the providers that were removed, in one write for all of them.

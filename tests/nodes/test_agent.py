@@ -405,6 +405,23 @@ def test_a_node_that_may_be_gone_and_cannot_be_read_is_left(
     assert "Traceback" not in caplog.text
 
 
+def test_a_node_that_is_there_again_says_nothing_about_placement(world: World) -> None:
+    world.enrol("n1")
+    world.run()
+
+    class Late(BareMetal):
+        def list_nodes(self) -> list[dict[str, Any]]:
+            return []
+
+    heard: list[str] = []
+    caution = Caution(expected=True)
+    with world.agent(Late, heard=heard.append, caution=caution) as agent:
+        assert agent.synchronise_all().held
+        heard.clear()
+        assert not agent.synchronise_all().held
+    assert heard == ["nodes"]
+
+
 @pytest.mark.parametrize("spell", [str.upper, lambda uuid: uuid.replace("-", "")])
 def test_a_node_with_its_uuid_in_another_spelling_is_copied(
     world: World, spell: Callable[[str], str]

@@ -142,7 +142,7 @@ def _convert(
     document = json.loads(text)
     texts = {name: document.get(name) for name in FOUND_BY}
     row = {"position": position, "time": time, "id": document["id"], "document": text}
-    row |= {name: text and _key_of(text) for name, text in texts.items()}
+    row |= {name: _key_of(text) if text else None for name, text in texts.items()}
     mentions = {*document.get("roots", ()), *document.get("names", ())}
     mentions.add(document.get("global_request_id"))
     if document["type"] == "journal.gap":
