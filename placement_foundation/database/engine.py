@@ -221,7 +221,9 @@ def _with_installed_driver(url: sa.URL) -> sa.URL:
 
 def is_in_memory(url: sa.URL) -> bool:
     """Return whether a URL is for a SQLite database without a file."""
-    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+    return url.get_backend_name() == "sqlite" and (
+        url.database in (None, "", ":memory:") or url.query.get("mode") == "memory"
+    )
 
 
 def require_file(url: sa.URL) -> None:

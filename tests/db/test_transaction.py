@@ -14,7 +14,7 @@ from placement.model import entry
 from placement.model.entry import Entry
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
-from placement_foundation import errors
+from placement_foundation import errors, option
 from placement_foundation.database import storage
 from placement_foundation.database.storage import Database
 from placement_foundation.database.trouble import LostRaceError
@@ -233,3 +233,20 @@ def test_what_is_not_read_to_the_end_holds_no_snapshot(
     for _ in range(3):
         assert database.read(lambda connection: connection.scalar(later))
     held.clear()
+
+
+def test_a_database_in_memory_survives_an_error() -> None:
+    url = "sqlite:///file:kept?mode=memory&cache=shared&uri=true"
+    database = storage.connect(option.DatabaseSettings(url))
+
+    def fail(connection: sa.Connection) -> None:
+        raise errors.NotFound
+
+    database.write(
+        lambda connection: connection.exec_driver_sql("CREATE TABLE kept (id INT)")
+    )
+    with pytest.raises(errors.NotFound):
+        database.read(fail)
+    table = sa.table("kept", sa.column("id"))
+    assert database.read(lambda c: c.execute(sa.select(table)).all()) == []
+    database.engine.dispose()
