@@ -12,7 +12,7 @@ from placement.declaration import plan as planning
 from placement.declaration.outcome import Goal, Terms, TreePlan
 from placement.declaration.world import StoredTrees, world_of
 from placement.model.declaration import Declared
-from placement.model.inventory import Inventory, InventoryUsage
+from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.model.tree import Provider, Tree
 from tests.property import declaring
 from tests.property.declaring import Apply, Slow, Touch
@@ -106,8 +106,7 @@ class Memory:
         units: dict[declaring.Unit, Any] = {}
         for each in self.providers.values():
             for name, inventory in each.inventories.items():
-                fields = dataclasses.asdict(inventory)
-                del fields["used"], fields["room"]
+                fields = {field: getattr(inventory, field) for field in FIELDS}
                 units[each.name, "inventories", name] = Inventory(**fields)
             units |= {(each.name, "traits", name): True for name in each.traits}
             units |= {(each.name, "aggregates", n): True for n in each.aggregates}
