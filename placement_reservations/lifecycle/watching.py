@@ -33,7 +33,10 @@ def begin(world: World, grace: datetime.timedelta = NO_GRACE) -> Claim | None:
         claims.take(connection, first, now + term)
         return first
 
-    return world.database.write(work)
+    try:
+        return world.database.write(work)
+    except claims.Busy:  # Another process began the first watch meanwhile.
+        return None
 
 
 def go_on(world: World, claim: Claim) -> None:
