@@ -16,10 +16,10 @@ help:
 serve: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-api $(ARGS)
 
-serve-nodes: $(VENV)/.clients
+serve-nodes: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-nodes serve $(ARGS)
 
-serve-reservations: $(VENV)/.clients
+serve-reservations: $(VENV)/bin/placement-api
 	$(VENV)/bin/placement-reservations serve $(ARGS)
 
 test: $(VENV)/bin/tox
@@ -34,11 +34,6 @@ $(VENV)/bin/python:
 
 $(VENV)/bin/placement-api: setup.cfg | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --editable .
-	touch $@
-
-# What programs that use Placement need in addition.
-$(VENV)/.clients: setup.cfg | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --editable '.[clients]'
 	touch $@
 
 $(VENV)/bin/tox: | $(VENV)/bin/python

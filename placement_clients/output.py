@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_clients.access import Misconfigured
-from placement_clients.console_script import NO_ANSWER
 from placement_clients.errors import PlacementError
 from placement_clients.record import Json
 from placement_foundation.serving import pipe, terminal
@@ -23,6 +22,8 @@ from placement_foundation.serving.terminal import visible
 PIPE_WIDTH = 100_000
 # With these, a spreadsheet begins a formula.
 FORMULA = tuple("=+-@\t\r\n")
+# The exit status if Placement did not answer, where 1 means that no host is valid.
+NO_ANSWER = 3
 # The exit status that a shell reports for Ctrl-C.
 INTERRUPTED = 130
 

@@ -165,7 +165,7 @@ def _of_openstack(asked: argparse.Namespace) -> Iterator[Source]:
     except ModuleNotFoundError as exc:
         raise Unusable(
             "--nova and --ironic need openstacksdk: "
-            'pip install "placement-server[clients,nova]"'
+            'pip install "placement-server[nova]"'
         ) from exc
     if asked.nova:
         from placement_clients.audit.nova import Nova

@@ -1,6 +1,5 @@
 """Whether services are ready for this release: ``placement-status upgrade check``."""
 
-import contextlib
 from importlib import metadata
 
 from oslo_config import cfg
@@ -16,11 +15,8 @@ GROUP = "placement.services"
 
 def list_programs() -> list[Program]:
     """Return the programs of the services that are installed, by name."""
-    programs: list[Program] = []
-    for entry_point in metadata.entry_points(group=GROUP):
-        # If the extra that it needs is not installed, it does not run here.
-        with contextlib.suppress(ImportError):
-            programs.append(entry_point.load())
+    entry_points = metadata.entry_points(group=GROUP)
+    programs: list[Program] = [each.load() for each in entry_points]
     return sorted(programs, key=lambda each: each.name)
 
 

@@ -8,7 +8,6 @@ from keystoneauth1 import exceptions as keystone
 
 from placement_clients import access, output
 from placement_clients.access import Misconfigured
-from placement_clients.console_script import NO_ANSWER
 from placement_foundation.serving import program
 from placement_foundation.serving.program import Program
 
@@ -75,7 +74,7 @@ def _run(name: str, asked: argparse.Namespace) -> int:
         return REFUSED
     except (Misconfigured, Unanswered) as exc:
         output.complain(name, [f"the service could not be reached: {exc}"])
-        return NO_ANSWER
+        return output.NO_ANSWER
     free = found["free"]
     if found.get("lacking"):
         output.complain(name, [f"{found['lacking']} {_advise(found)}"])

@@ -79,7 +79,7 @@ LAYERS = {
         {"output"},
         {"client"},
         {"adapter"},
-        {"access", "record", "console_script"},
+        {"access", "record"},
         {"errors"},
     ],
 }

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import cloud
 from docs import picture
-from placement_clients.console_script import NO_ANSWER
 from placement_clients.explain import cli, drawing
+from placement_clients.output import NO_ANSWER
 from placement_foundation.database.storage import Database
 from tests import terminal
 from tests.serving import Served, answering, serving
