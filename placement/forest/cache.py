@@ -11,7 +11,7 @@ from oslo_log import log
 from placement import measure
 from placement.db import models
 from placement.forest import fingerprint, loading, reading
-from placement.forest.fingerprint import NO_DIFFERENCE
+from placement.forest.fingerprint import Comparison
 from placement.forest.forest import Forest
 from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
@@ -105,10 +105,9 @@ class CachedForest:
     it is distrusted, ``watch`` goes on bringing it up to date and comparing sums. After
     ``QUIET`` seconds without another such change it is *kept* again.
 
-    ``_difference`` is by how much the sums over the database exceed those over the
-    forest while all changes are recorded, due to rows that no answer depends on.
-    ``_next_check`` is the time of the next comparison of sums, and ``_has_complained``
-    whether the log has the warning that rows are missing.
+    ``_compared`` has the sums of the last comparison with the database, and
+    ``_next_check`` is the time of the next one. ``_has_complained`` is whether the log
+    has the warning that rows are missing.
 
     :param journal: gets a gap when changes without a record are found
     :param clock: returns the time, in seconds
@@ -123,7 +122,7 @@ class CachedForest:
         self._clock = clock
         self._current: Checkpoint | None = None
         self._distrusted_since: float | None = None
-        self._difference = NO_DIFFERENCE
+        self._compared = fingerprint.NOTHING
         self._next_check = clock() + CHECK_EVERY
         self._has_complained = False
         self._replacing = threading.Lock()
@@ -202,15 +201,16 @@ class CachedForest:
                     self._next_check = self._clock() + CHECK_EVERY
                     return current
         current = None
-        if change_log.is_usable(connection):
-            changes = change_log.load_changes(connection, base.position)
-            current = follow(connection, base, *changes) if changes else None
-            self._complain(current is None)
+        changes = change_log.load_changes(connection, base.position)
+        if changes:
+            current = follow(connection, base, *changes)
+        else:
+            self._complain(change_log.is_usable(connection))
         # Without the log, changes from now on are not recorded, and the forest would be
         # wrong later.
         with self._replacing:
             # Another transaction may have replaced it meanwhile.
-            if current is None or self._current is base:
+            if current is None or (self._current is base and current is not base):
                 self._keep(current)
         return current
 
@@ -243,20 +243,24 @@ class CachedForest:
 
     def _check(self, connection: Connection, current: Checkpoint) -> Checkpoint | None:
         """Return the forest; None if sums show a change that was not recorded."""
-        own = fingerprint.of_forest(current.forest)
+        compared = self._compared
+        own = fingerprint.of_forest(current.forest, compared)
         before = self._clock()
         # Other threads leave the comparison to this one.
         self._next_check = before + LONGEST_CHECK
         stored = database_sum.load(connection)
         after = self._clock()
         self._next_check = after + max(CHECK_EVERY, REST * (after - before))
-        if fingerprint.between(stored, own) != self._difference:
+        difference = fingerprint.between(stored, own)
+        if difference != compared.difference:
             fresh = read_all(connection, current.position)
             read = fingerprint.of_forest(fresh.forest)
-            self._difference = fingerprint.between(stored, read)
             if read != own:
+                difference = fingerprint.between(stored, read)
+                self._compared = Comparison(fresh.forest, read, difference)
                 self._distrust(fresh)
                 return None
+        self._compared = Comparison(current.forest, own, difference)
         if self._distrusted_since is not None:
             self._trust_if_quiet(connection, current, self._distrusted_since)
         return current

@@ -49,8 +49,6 @@ def weight(number: int) -> int:
 def of_tree(tree: Tree) -> Sums:
     """Return the sums of a tree."""
     ids = {member.uuid: member.id for member in tree.members}
-    if tree.root.is_alone:
-        return _of_provider(tree.root, ids)
     return add_up([_of_provider(member, ids) for member in tree.members])
 
 
@@ -93,11 +91,3 @@ def of_names(*named: Mapping[int, str]) -> int:
 def add_up(each: Iterable[Sums]) -> Sums:
     """Return the sums of sums."""
     return tuple(map(sum, zip(NO_SUMS, *each, strict=True)))
-
-
-def exchange(sums: Sums, more: Sums, less: Sums) -> Sums:
-    """Return the sums with some added, and others taken away."""
-    return tuple(
-        number + plus - minus
-        for number, plus, minus in zip(sums, more, less, strict=True)
-    )

@@ -7,11 +7,9 @@ shares the rest with it. Its trees are in blocks, each with an index of their me
 import bisect
 import dataclasses
 import itertools
-import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
-from placement.forest import checksum
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
 from placement.model.constraint import Constraint, MemberOf, Resources
@@ -38,7 +36,7 @@ BLOCK_SIZE = 256
 _VALUES = bytes(digit == ord("1") for digit in range(256))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """Some trees in the order of their roots' ids.
 
@@ -109,22 +107,16 @@ class Block:
         replaced = list(self.trees)
         # By the classes in which a tree has another room now.
         rooms: dict[str, list[int]] = {}
-        sums = _sums.get(self)
         for root_id, tree in trees.items():
             position = self.roots.index(root_id)
             if not _are_indexed_alike(replaced[position], tree):
                 changed = dict(zip(self.roots, self.trees, strict=True))
                 return block_of({**changed, **trees})
-            before = replaced[position]
-            if sums:
-                sums = checksum.exchange(
-                    sums, checksum.of_tree(tree), checksum.of_tree(before)
-                )
             replaced[position] = tree
             for name, room in _rooms_of(tree).items():
                 if self.rooms[name][position] != room:
                     rooms.setdefault(name, [*self.rooms[name]])[position] = room
-        renewed = dataclasses.replace(
+        return dataclasses.replace(
             self,
             trees=tuple(replaced),
             rooms={
@@ -134,22 +126,6 @@ class Block:
             most={**self.most, **{name: max(each) for name, each in rooms.items()}},
             sharing=_list_sharing(replaced) if self.sharing else (),
         )
-        if sums:
-            _sums[renewed] = sums
-        return renewed
-
-
-# The sums of blocks that were compared with the database, as long as blocks are kept.
-_sums: weakref.WeakKeyDictionary[Block, checksum.Sums] = weakref.WeakKeyDictionary()
-
-
-def sums_of(block: Block) -> checksum.Sums:
-    """Return the sums over the trees of a block."""
-    sums = _sums.get(block)
-    if sums is None:
-        sums = checksum.add_up([checksum.of_tree(tree) for tree in block.trees])
-        _sums[block] = sums
-    return sums
 
 
 def block_of(trees: Mapping[int, Tree]) -> Block:

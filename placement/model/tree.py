@@ -46,11 +46,6 @@ class Provider:
         """Whether it serves the trees that have an aggregate in common with it."""
         return SHARING in self.traits
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether it is the only member of its tree."""
-        return self.end == 1
-
     def taking(self, amounts: Mapping[str, int], times: int = 1) -> "Provider":
         """Return the provider with more of its inventories in use.
 

@@ -172,8 +172,11 @@ def load_changes(
 ) -> tuple[LogPosition, Changed] | None:
     """Return the position of the transaction, and what differs from another one.
 
-    It is the same object if nothing does. None means that rows are missing.
+    It is the same object if nothing does. None means that the log cannot be used, or
+    that rows are missing.
     """
+    if not is_usable(connection):
+        return None
     rows: Sequence[Any] = own_table.execute(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": position.heads}
     ).all()

@@ -182,7 +182,7 @@ def _list_summarised(
         return used
     summarised: list[Provider] = []
     for root_uuid, each in {each.root_uuid: each for each in used}.items():
-        if each.is_alone:
+        if each.end == 1:  # It is the only member of its tree.
             summarised.append(each)
         else:
             summarised += snapshot.tree_by_uuid[root_uuid].members

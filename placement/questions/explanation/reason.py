@@ -109,7 +109,7 @@ def _pool(asked: Survey, name: str, trees: Sequence[Tree]) -> list[str]:
     suspects = [
         tree.root
         for tree in (asked.snapshot.trees if theirs else ())
-        if tree.root.is_alone
+        if len(tree.members) == 1
         and tree.root.inventories.keys() == {name}
         and not theirs.isdisjoint(tree.root.aggregates)
     ]
