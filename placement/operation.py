@@ -9,7 +9,6 @@ from placement import conf, errors
 from placement.forest import cache, reading
 from placement.forest.cache import CachedForest, Checkpoint
 from placement.forest.forest import Forest
-from placement.forest.part import Part
 from placement.model.resource_provider import UNKNOWN_PROVIDER, ResourceProvider
 from placement.model.tree import Provider, Tree
 from placement.objects import resource_provider
@@ -75,17 +74,14 @@ class Call(operation.Call[S, Context]):
         """Run ``work`` in a transaction until it commits."""
         return self.ledger.write(work)
 
-    def forest(self, part: Part | None = None) -> Forest:
-        """Return the forest at this moment: the kept one, or one read for this call.
-
-        :param part: the part that has to be read; None means the whole cloud
-        """
+    def forest(self) -> Forest:
+        """Return the forest at this moment: the kept one, or one read for this call."""
         kept = self.context.forest_cache
-        return self.database.read(functools.partial(cache.load, cache=kept, part=part))
+        return self.database.read(functools.partial(cache.load, cache=kept))
 
-    def forest_of(self, connection: Connection, part: Part | None = None) -> Forest:
+    def forest_of(self, connection: Connection) -> Forest:
         """Return the forest at the moment of a transaction; see ``forest``."""
-        return cache.load(connection, self.context.forest_cache, part)
+        return cache.load(connection, self.context.forest_cache)
 
     def checkpoint_of(self, connection: Connection) -> Checkpoint | None:
         """Return the kept forest and its position; None if no forest is kept."""

@@ -25,7 +25,6 @@ from placement.objects.ledger import Ledger
 from placement.objects.locking import Held
 from placement.objects.transaction import Connection, Transaction
 from placement.operation import Context
-from placement.questions import candidates
 from placement.questions.explanation import explanation
 from placement.questions.explanation.explanation import Explanation, ExplanationQuery
 from placement.questions.explanation.report import Wanted
@@ -457,12 +456,8 @@ def load(connection: Connection, placings: Sequence[Placing]) -> Scene:
     kept = forest_cache.load(connection) if forest_cache else None
     existing = allocation.list_by_consumers(connection, uuids)
     ends = _load_ends(connection, own & existing.keys()) if existing else {}
-    if kept:
-        return Scene(kept.forest, existing, ends)
-    [order, *others] = orders
-    needs_all = existing or others or order.wish.names_all
-    part = None if needs_all else candidates.part_of(order.wish.request)
-    return Scene(loading.load(connection, part), existing, ends)
+    forest = kept.forest if kept else loading.load(connection)
+    return Scene(forest, existing, ends)
 
 
 def write(

@@ -13,7 +13,6 @@ from placement.db import models
 from placement.forest import fingerprint, loading, reading
 from placement.forest.fingerprint import Comparison
 from placement.forest.forest import Forest
-from placement.forest.part import Part
 from placement.forest.vocabulary import Vocabulary
 from placement.model.tree import Tree
 from placement.objects import change_log, database_sum
@@ -55,20 +54,13 @@ class Checkpoint:
 
 
 @telemetry.timed("load")
-def load(
-    connection: Connection,
-    cache: "CachedForest | None" = None,
-    part: Part | None = None,
-) -> Forest:
+def load(connection: Connection, cache: "CachedForest | None" = None) -> Forest:
     """Return the forest as the transaction sees it: kept, or read afresh.
 
     Use it after the transaction has ended, since it needs no database.
-
-    :param part: the part of the cloud that is needed, and all that is read if no forest
-        is kept; None means the whole cloud
     """
     current = cache.load(connection) if cache else None
-    return current.forest if current else loading.load(connection, part)
+    return current.forest if current else loading.load(connection)
 
 
 def warm_up(database: Database, cache: "CachedForest") -> None:

@@ -13,6 +13,5 @@ def list_candidates(call: Call[None]) -> Reply:
         known to be empty anyway
     """
     question: candidates.CandidateQuery = call.query
-    forest = call.forest(candidates.part_of(question.request))
-    answer = candidates.answer(forest, question, call.context.candidates)
+    answer = candidates.answer(call.forest(), question, call.context.candidates)
     return Reply(answer, modified=clock.now())

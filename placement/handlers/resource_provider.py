@@ -19,8 +19,7 @@ def list_providers(call: Call[None]) -> Reply:
     if only := providers.tree_of(filters):
         listed = providers.list_members(call.tree(only), filters)
     else:
-        forest = call.forest(providers.part_of(filters))
-        listed = providers.list_by_filters(forest, filters)
+        listed = providers.list_by_filters(call.forest(), filters)
     return Reply(listed, modified=clock.newest(each.modified for each in listed))
 
 

@@ -1,7 +1,7 @@
 """Resource providers: what has resources, and how they form trees."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -183,27 +183,6 @@ def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
     # holder committed.
     rows = storage.select_each(tx.connection, _BY_IDS, "ids", listed)
     return [ResourceProvider(*row) for row in rows]
-
-
-def list_roots(
-    connection: sa.Connection, uuids: Collection[str], names: Collection[str]
-) -> frozenset[int]:
-    """Return the ids of the roots of the providers with some UUIDs or names."""
-    return frozenset(
-        place.root_id
-        for place in list_places(connection, names, uuids)
-        # Providers without a root are not part of the API.
-        if place.root_id and (place.uuid in uuids or place.name in names)
-    )
-
-
-def list_roots_with_trait(connection: sa.Connection, trait_id: int) -> frozenset[int]:
-    """Return the ids of the roots of the trees in which a provider has a trait."""
-    row, pair = models.ResourceProvider, models.ResourceProviderTrait
-    query = sa.select(row.root_provider_id).distinct()
-    query = query.join(pair, pair.resource_provider_id == row.id)
-    root_ids = connection.scalars(query.where(pair.trait_id == trait_id))
-    return frozenset(key for key in root_ids if key)
 
 
 def list_places(

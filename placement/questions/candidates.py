@@ -9,7 +9,6 @@ from oslo_log import log
 
 from placement import conf, errors, measure
 from placement.forest.forest import Forest
-from placement.forest.part import Part
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot
 from placement.questions import name
@@ -64,28 +63,6 @@ def order_of(settings: conf.Settings) -> CandidateOrder:
         settings.randomize_allocation_candidates,
         None if most < 0 else max(most, 1),
         Limits(settings.search_picks_per_anchor, settings.search_picks),
-    )
-
-
-def part_of(request: Request) -> Part | None:
-    """Return the part of the cloud that a request is about; None if it is everything.
-
-    Groups without resources do not restrict it.
-    """
-    naming = [
-        group
-        for group in request.groups
-        if group.in_tree is not None and group.resources
-    ]
-    if not naming:
-        return None
-    classes, traits = name.mentioned(request)
-    return Part(
-        frozenset(group.in_tree for group in request.groups if group.in_tree),
-        classes=classes,
-        traits=traits,
-        helped=True,
-        rooted=not all(group.suffix for group in naming),
     )
 
 

@@ -4,7 +4,6 @@ import operator
 from collections.abc import Iterable, Sequence
 
 from placement.forest.forest import Forest
-from placement.forest.part import Part
 from placement.model import constraint
 from placement.model.constraint import MemberOf, TraitRequired
 from placement.model.request import Group, Request
@@ -16,20 +15,6 @@ from placement.questions import name
 from placement.search import plan
 
 _BY_ID = operator.attrgetter("id")
-
-
-def part_of(filters: ProviderFilters) -> Part | None:
-    """Return the part of the cloud that filters are about; None if it is everything."""
-    uuids = {uuid for uuid in (filters.uuid, filters.in_tree) if uuid is not None}
-    names = {name for name in (filters.name,) if name is not None}
-    if not uuids and not names:
-        return None
-    return Part(
-        frozenset(uuids),
-        frozenset(names),
-        frozenset(filters.resources),
-        filters.forbidden_traits.union(*filters.traits),
-    )
 
 
 def list_by_filters(forest: Forest, filters: ProviderFilters) -> list[Provider]:

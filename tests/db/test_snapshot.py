@@ -10,7 +10,6 @@ from placement.db import models
 from placement.forest import loading, reading
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, Tree
-from placement.questions import candidates
 from placement.search import engine
 from placement_foundation.database.storage import Database
 from tests.property import forest, oracle
@@ -129,8 +128,7 @@ def everything(connection: sa.Connection) -> Snapshot:
 
 
 def search(connection: sa.Connection, request: Request) -> set[oracle.Found]:
-    part = candidates.part_of(request)
-    loaded = loading.load(connection, part).relevant(request)
+    loaded = loading.load(connection).relevant(request)
     found = list(engine.search(loaded, request))
     for candidate in found:
         # Whole trees of the providers that give something are there for the summaries.

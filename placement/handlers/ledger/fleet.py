@@ -19,11 +19,7 @@ def list_fleet(call: Call[None], connection: Connection) -> Rendered:
     question: wire.FleetQuery = call.query
     moment = clock.now()
     kept = call.checkpoint_of(connection)
-    forest = (
-        kept.forest
-        if kept
-        else loading.load(connection, providers.part_of(question.filters))
-    )
+    forest = kept.forest if kept else loading.load(connection)
     # From the same snapshot as the providers: later changes come after the cursor.
     cursor, seen = entries.load_cursor(connection, call.context.journal)
     place = str(cursor) if cursor else None
