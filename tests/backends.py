@@ -199,7 +199,7 @@ def check_is_sound(connection: sa.Connection) -> None:
     """Check that nothing is damaged. What the API allows is none of that."""
     rules = [rule for rule in RULES if rule.damage]
     damage = {
-        found.name: found.rows for found in checking.check(connection, rules=rules)
+        found.rule.name: found.rows for found in checking.check(connection, rules=rules)
     }
     assert not damage, f"the test leaves damage: {damage}"
 

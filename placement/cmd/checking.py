@@ -52,33 +52,21 @@ def run(ledger: Ledger, config: cfg.ConfigOpts) -> int:
     engine.require_file(database.engine.url)
     faults = _look(database, None if arguments.json else SHOWN)
     _print(faults, arguments.json)
-    if not arguments.repair or not any(each.repair for each in faults):
+    if not arguments.repair or not any(each.rule.can_be_repaired for each in faults):
         return FOUND if faults else CLEAN
     if not (arguments.yes or _agrees()):
         return FOUND
     try:
-        mended = ledger.write(lambda tx: checking.repair(tx, faults, arguments.remove))
+        mended = ledger.write(lambda tx: checking.repair(tx, arguments.remove))
     except checking.RemovalRefusedError as exc:
-        print(_refusal(exc), file=sys.stderr)
+        print(exc, file=sys.stderr)
         return FOUND
     for name, count in mended.items():
         print(f"{name}: {count} mended", file=sys.stderr)
     left = _look(database, SHOWN)
     for each in left:
-        print(f"{each.name}: {each.count} left", file=sys.stderr)
+        print(f"{each.rule.name}: {each.count} left", file=sys.stderr)
     return FOUND if left else CLEAN
-
-
-def _refusal(exc: checking.RemovalRefusedError) -> str:
-    shared = (
-        f", {exc.shared} of them allocations of consumers that keep others"
-        if exc.shared
-        else ""
-    )
-    return (
-        f"Nothing was mended: {exc.rows} rows would be removed{shared}. Look at them; "
-        f"if they may go, add --remove {exc.rows}."
-    )
 
 
 def _look(database: Database, most: int | None) -> Sequence[Finding]:
@@ -97,8 +85,9 @@ def _print(found: Sequence[Finding], as_json: bool) -> None:
         print(json.dumps([_document(each) for each in found], indent=2, default=str))
         return
     for each in found:
-        kind = "damage" if each.damage else "notice"
-        print(f"{each.name} ({kind}): {each.meaning}: {each.count}")
+        rule = each.rule
+        kind = "damage" if rule.damage else "notice"
+        print(f"{rule.name} ({kind}): {rule.meaning}: {each.count}")
         for row in each.rows:
             shown = ", ".join(f"{key} {value}" for key, value in row.items())
             print("    " + visible(shown))
@@ -110,10 +99,10 @@ def _print(found: Sequence[Finding], as_json: bool) -> None:
 
 def _document(found: Finding) -> dict[str, Any]:
     return {
-        "rule": found.name,
-        "meaning": found.meaning,
-        "damage": found.damage,
-        "can_be_repaired": found.repair is not None,
+        "rule": found.rule.name,
+        "meaning": found.rule.meaning,
+        "damage": found.rule.damage,
+        "can_be_repaired": found.rule.can_be_repaired,
         "count": found.count,
         "rows": found.rows,
     }

@@ -306,7 +306,7 @@ def test_a_lease_is_not_that_of_a_later_consumer_with_the_same_id(
     assert client.call("GET", f"/ledger/v1/leases/{later}").status == 404
     assert client.get("/ledger/v1/leases")["leases"] == []
     with database.engine.connect() as connection:
-        assert [each.name for each in checking.check(connection)] == ["lease"]
+        assert [each.rule.name for each in checking.check(connection)] == ["lease"]
     hands.ahead = 61
     leasing.end_all_due(Ledger(database))
     assert client.usages(provider) == {"VCPU": 1}

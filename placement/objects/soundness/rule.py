@@ -7,7 +7,9 @@ keys guarantee nothing on SQLite, nor after a restore that switched them off.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import os_resource_classes
@@ -15,94 +17,87 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from placement.db import models
+from placement.db.own import content
 from placement.model.inventory import LARGEST_AMOUNT
 from placement.model.lease import BATON
+from placement.objects import declared
 from placement.objects.soundness import tree
 from placement.objects.transaction import Transaction
 
 Provider, Inventory = models.ResourceProvider, models.Inventory
 Held, Consumer = models.Allocation, models.Consumer
-Parent, Root = orm.aliased(Provider), orm.aliased(Provider)
-Repair: TypeAlias = Callable[[Transaction], int]
+Class, Parent = models.ResourceClass, orm.aliased(Provider)
+Trait, Member = models.ResourceProviderTrait, models.ResourceProviderAggregate
+Row: TypeAlias = Mapping[str, Any]
+Query: TypeAlias = sa.Select[*tuple[Any, ...]]
+
+# How many documents are in memory at a time.
+BATCH = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition on rows, and the query for the rows that break it.
+    """A condition on rows, and the query or function for the rows that break it.
 
-    ``repair`` mends them all, where there is one right way to, and returns how many.
-    Rows that count as used never change. ``needs`` names a table that a database may
-    lack.
+    A repair removes them if ``removes`` is set, or else calls ``mend``, if there is
+    one. It never changes rows that count as used. ``needs`` names a table that a
+    database may lack.
     """
 
     name: str
     meaning: str
-    broken: sa.Select[*tuple[Any, ...]]
+    broken: Query | Callable[[sa.Connection], Iterator[Row]]
     damage: bool = True
-    repair: Repair | None = None
+    removes: bool = False
+    mend: Callable[[Transaction], None] | None = None
     needs: str | None = None
 
+    @property
+    def can_be_repaired(self) -> bool:
+        """Whether there is one right way to mend the rows."""
+        return self.removes or self.mend is not None
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Removal:
-    """The repair that removes the rows of a table that meet a condition."""
-
-    table: Any
-    condition: sa.ColumnElement[bool]
-
-    def __call__(self, tx: Transaction) -> int:
-        """Remove the rows, and return how many they were."""
-        removal = sa.delete(self.table).where(self.condition)
-        return tx.connection.execute(removal).rowcount
-
-    def count_shared(self, connection: sa.Connection) -> int:
-        """Return how many of the rows are allocations of consumers that keep others."""
-        if self.table is not Held:
-            return 0
-        removed = sa.select(Held.id).where(self.condition)
-        other = orm.aliased(Held)
-        keeps = sa.exists(1).where(
-            other.consumer_id == Held.consumer_id, other.id.not_in(removed)
-        )
-        counted = sa.select(sa.func.count(Held.id)).where(self.condition, keeps)
-        return connection.scalar(counted) or 0
+    def list_broken(self, connection: sa.Connection) -> list[Row]:
+        """Return the rows that break the rule."""
+        if callable(self.broken):
+            return list(self.broken(connection))
+        query = self.broken.order_by(*self.broken.selected_columns)
+        return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def _lacks(table: Any, target: Any, *refers: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that a row refers to a row that a target lacks."""
-    return ~sa.select(target).where(*refers).correlate(table).exists()
+def _exists(target: Any, column: Any) -> sa.ColumnElement[bool]:
+    """Return the condition that the row exists to which a column refers."""
+    exists: sa.ColumnElement[bool] = sa.exists(1).where(target == column)
+    if target is Class.id:
+        # The ids of standard classes are fixed, wherever rows are not stored yet.
+        exists |= column.between(0, len(os_resource_classes.STANDARDS) - 1)
+    return exists
 
 
-def _refers_to_nothing(column: Any, target: Any) -> Any:
-    """Return the condition that the row does not exist to which a column refers."""
-    missing = _lacks(column.class_, target, target == column)
-    if target is not models.ResourceClass.id:
-        return missing
-    # The ids of standard classes are fixed, wherever the rows are not stored yet.
-    return missing & ~column.between(0, len(os_resource_classes.STANDARDS) - 1)
+def _class_name(column: Any) -> sa.ColumnElement[str]:
+    """Return the name of the class of a row, stored or not."""
+    standard = dict(enumerate(os_resource_classes.STANDARDS))
+    stored = sa.select(Class.name).where(Class.id == column).scalar_subquery()
+    name = sa.func.coalesce(stored, sa.case(standard, value=column))
+    return name.label("class")
 
 
-def _orphans(name: str, meaning: str, column: Any, target: Any, *shown: Any) -> Rule:
+def _orphans(name: str, column: Any, target: Any) -> Rule:
     """Return the rule that a column refers to a row that exists.
 
     A row that refers to nothing counts nowhere, and can go.
-
-    :param shown: what to show of such a row
     """
-    table, condition = column.class_, _refers_to_nothing(column, target)
-    broken = sa.select(*shown, column.label("refers_to")).where(condition)
-    key = sa.inspect(table).primary_key
-    return Rule(name, meaning, broken.order_by(*key), repair=Removal(table, condition))
-
-
-def _class_name(class_id: Any) -> sa.ColumnElement[str]:
-    """Return the name of the class with an id, stored or not."""
-    standard = dict(enumerate(os_resource_classes.STANDARDS))
-    stored = sa.select(models.ResourceClass.name).where(
-        models.ResourceClass.id == class_id
+    table = column.class_.__table__
+    broken = sa.select(
+        *(key.label("row") if key.name == "id" else key for key in table.primary_key),
+        column.label("refers_to"),
     )
-    name = stored.correlate(class_id.class_).scalar_subquery()
-    return sa.func.coalesce(name, sa.case(standard, value=class_id)).label("class")
+    return Rule(
+        name,
+        f"a row of {table.name} whose {column.name} refers to nothing",
+        broken.where(~_exists(target, column)),
+        removes=True,
+    )
 
 
 _of_inventory = (Held.resource_provider_id == Inventory.resource_provider_id) & (
@@ -111,35 +106,72 @@ _of_inventory = (Held.resource_provider_id == Inventory.resource_provider_id) & 
 _used = (
     sa.select(sa.func.coalesce(sa.func.sum(Held.used), 0))
     .where(_of_inventory)
-    .correlate(Inventory)
     .scalar_subquery()
 )
 _capacity = (Inventory.total - Inventory.reserved) * Inventory.allocation_ratio
 _row, _consumer = Held.id.label("row"), Held.consumer_id.label("consumer")
-_row_of_inventory = Inventory.id.label("row")
 
 
-def _inventories(*shown: Any) -> sa.Select[*tuple[Any, ...]]:
+def _inventories(*shown: Any) -> Query:
     place = Provider.name.label("provider"), _class_name(Inventory.resource_class_id)
     return (
         sa.select(*place, *shown)
         .select_from(Inventory)
         .join(Provider, Provider.id == Inventory.resource_provider_id)
-        .order_by(Inventory.id)
     )
 
 
-_allocated = (Held.consumer_id, Held.resource_provider_id, Held.resource_class_id)
-_member = models.ResourceProviderAggregate
-_trait = models.ResourceProviderTrait
-_is_idle = _lacks(Consumer, Held.id, Held.consumer_id == Consumer.uuid)
-_lease = models.LEASES.c.consumer_id
-_has_ended = (_lease != BATON) & _lacks(models.LEASES, Consumer.id, models.IS_LEASED)
-_declared = models.DECLARATIONS.c
-_is_of_nothing = _lacks(
-    models.DECLARATIONS, Provider.id, Provider.uuid == _declared.provider_uuid
-)
+def _list_unreadable(
+    column: sa.Column[Any], parse: Callable[[Any], object], connection: sa.Connection
+) -> Iterator[Row]:
+    """Yield the keys of the rows whose documents cannot be read."""
+    key = column.table.primary_key
+    query = sa.select(*key, column).order_by(*key)
+    for row in connection.execute(query.execution_options(yield_per=BATCH)):
+        try:
+            parse(row[-1])
+        except Exception:
+            yield {each.name: row._mapping[each] for each in key}
 
+
+def _documents(
+    name: str, column: sa.Column[Any], parse: Callable[[Any], object] = json.loads
+) -> Rule:
+    """Return the rule that the documents in one of our own tables can be read."""
+    return Rule(
+        name,
+        f"a document in {column.table.name} that cannot be read",
+        functools.partial(_list_unreadable, column, parse),
+        needs=column.table.name,
+    )
+
+
+def _content(table: sa.Table) -> Rule:
+    """Return the rule that one of our own tables has the rows of its content."""
+    list_missing = content.CONTENT.rows[table]
+
+    def broken(connection: sa.Connection) -> Iterator[Row]:
+        for row in list_missing(connection):
+            yield {each.name: row[each.name] for each in table.primary_key}
+
+    def mend(tx: Transaction) -> None:
+        tx.connection.execute(sa.insert(table), list_missing(tx.connection))
+
+    meaning = f"{table.name} lacks rows that it cannot be without"
+    return Rule(f"rows-of-{table.name}", meaning, broken, mend=mend, needs=table.name)
+
+
+_allocated = (Held.consumer_id, Held.resource_provider_id, Held.resource_class_id)
+_lease, _declared = models.LEASES.c.consumer_id, models.DECLARATIONS.c
+_entry, _before = models.JOURNAL_ENTRIES.c, models.JOURNAL_ENTRIES.alias().c
+_state = models.JOURNAL_STATE.c
+# Before each of these positions, there is an entry: positions have no gaps.
+_ends = sa.union_all(
+    sa.select(_entry.position), sa.select((_state.position + 1).label("position"))
+).subquery()
+
+# A repair goes through them once: consumers come after their allocations, and leases
+# after consumers.
 RULES: Sequence[Rule] = (
     Rule(
         "over-capacity",
@@ -159,8 +191,7 @@ RULES: Sequence[Rule] = (
             (Held.used < Inventory.min_unit)
             | (Held.used > Inventory.max_unit)
             | (Held.used % sa.func.nullif(Inventory.step_size, 0) != 0)
-        )
-        .order_by(Held.id),
+        ),
         damage=False,
     ),
     Rule(
@@ -185,22 +216,16 @@ RULES: Sequence[Rule] = (
     Rule(
         "empty-allocation",
         "an allocation of nothing",
-        sa.select(_row, _consumer, Held.used).where(Held.used < 1).order_by(Held.id),
+        sa.select(_row, _consumer, Held.used).where(Held.used < 1),
     ),
-    _orphans(
-        "allocation-provider",
-        "an allocation of a provider that does not exist",
-        Held.resource_provider_id,
-        Provider.id,
-        _row,
-    ),
-    _orphans(
-        "allocation-class",
-        "an allocation of a resource class that does not exist",
-        Held.resource_class_id,
-        models.ResourceClass.id,
-        _row,
-    ),
+    _orphans("allocation-provider", Held.resource_provider_id, Provider.id),
+    _orphans("allocation-class", Held.resource_class_id, Class.id),
+    _orphans("inventory-provider", Inventory.resource_provider_id, Provider.id),
+    _orphans("inventory-class", Inventory.resource_class_id, Class.id),
+    _orphans("provider-trait", Trait.trait_id, models.Trait.id),
+    _orphans("trait-provider", Trait.resource_provider_id, Provider.id),
+    _orphans("provider-aggregate", Member.aggregate_id, models.Aggregate.id),
+    _orphans("aggregate-provider", Member.resource_provider_id, Provider.id),
     Rule(
         "allocation-inventory",
         "an allocation of what the provider has no inventory of",
@@ -211,143 +236,97 @@ RULES: Sequence[Rule] = (
             Held.used.label("amount"),
         )
         .join(Provider, Provider.id == Held.resource_provider_id)
-        .where(~_refers_to_nothing(Held.resource_class_id, models.ResourceClass.id))
-        .where(_lacks(Held, Inventory.id, _of_inventory))
-        .order_by(Held.id),
+        .where(_exists(Class.id, Held.resource_class_id))
+        .where(~sa.exists(1).where(_of_inventory)),
     ),
     Rule(
         "allocation-consumer",
         "a consumer without a record",
         sa.select(_consumer, sa.func.count().label("rows"))
-        .where(_lacks(Held, Consumer.id, Consumer.uuid == Held.consumer_id))
-        .group_by(Held.consumer_id)
-        .order_by(Held.consumer_id),
+        .where(~_exists(Consumer.uuid, Held.consumer_id))
+        .group_by(Held.consumer_id),
     ),
     Rule(
         "allocation-twice",
         "two rows of what a consumer uses of one inventory",
         sa.select(*_allocated, sa.func.count().label("rows"))
         .group_by(*_allocated)
-        .having(sa.func.count() > 1)
-        .order_by(*_allocated),
+        .having(sa.func.count() > 1),
     ),
     Rule(
         "consumer-allocations",
         "a consumer without allocations",
-        sa.select(Consumer.id.label("row"), Consumer.uuid.label("consumer"))
-        .where(_is_idle)
-        .order_by(Consumer.id),
-        repair=Removal(Consumer, _is_idle),
+        sa.select(Consumer.id.label("row"), Consumer.uuid.label("consumer")).where(
+            ~_exists(Held.consumer_id, Consumer.uuid)
+        ),
+        removes=True,
     ),
     Rule(
         "consumer-owner",
         "a consumer without project or user",
-        sa.select(Consumer.uuid.label("consumer"))
-        .outerjoin(models.Project, models.Project.id == Consumer.project_id)
-        .outerjoin(models.User, models.User.id == Consumer.user_id)
-        .where(models.Project.id.is_(None) | models.User.id.is_(None))
-        .order_by(Consumer.id),
+        sa.select(Consumer.uuid.label("consumer")).where(
+            ~_exists(models.Project.id, Consumer.project_id)
+            | ~_exists(models.User.id, Consumer.user_id)
+        ),
     ),
     Rule(
         "consumer-type",
         "a consumer of a type that does not exist",
         sa.select(Consumer.uuid.label("consumer"))
-        .where(_refers_to_nothing(Consumer.consumer_type_id, models.ConsumerType.id))
         .where(Consumer.consumer_type_id.is_not(None))
-        .order_by(Consumer.id),
+        .where(~_exists(models.ConsumerType.id, Consumer.consumer_type_id)),
         needs=models.ConsumerType.__tablename__,
-    ),
-    _orphans(
-        "inventory-provider",
-        "an inventory of a provider that does not exist",
-        Inventory.resource_provider_id,
-        Provider.id,
-        _row_of_inventory,
-    ),
-    _orphans(
-        "inventory-class",
-        "an inventory of a resource class that does not exist",
-        Inventory.resource_class_id,
-        models.ResourceClass.id,
-        _row_of_inventory,
-    ),
-    _orphans(
-        "provider-trait",
-        "a trait that does not exist",
-        _trait.trait_id,
-        models.Trait.id,
-        _trait.resource_provider_id.label("provider_id"),
-    ),
-    _orphans(
-        "trait-provider",
-        "a trait of a provider that does not exist",
-        _trait.resource_provider_id,
-        Provider.id,
-        _trait.trait_id.label("trait_id"),
-    ),
-    _orphans(
-        "provider-aggregate",
-        "an aggregate that does not exist",
-        _member.aggregate_id,
-        models.Aggregate.id,
-        _member.resource_provider_id.label("provider_id"),
-    ),
-    _orphans(
-        "aggregate-provider",
-        "a member of an aggregate that does not exist",
-        _member.resource_provider_id,
-        Provider.id,
-        _member.aggregate_id.label("aggregate_id"),
     ),
     Rule(
         "provider-parent",
         "its parent does not exist",
         sa.select(Provider.uuid, Provider.name)
-        .where(_lacks(Provider, Parent.id, Parent.id == Provider.parent_provider_id))
         .where(Provider.parent_provider_id.is_not(None))
-        .order_by(Provider.id),
+        .where(~_exists(Parent.id, Provider.parent_provider_id)),
     ),
     Rule(
         "provider-root",
-        "its root does not exist",
-        sa.select(Provider.uuid, Provider.name)
-        .where(_lacks(Provider, Root.id, Root.id == Provider.root_provider_id))
-        .order_by(Provider.id),
-        repair=tree.set_roots,
-    ),
-    Rule(
-        "provider-tree",
-        "its root is not that of its parent",
-        sa.select(Provider.uuid, Provider.name, Root.uuid.label("root"))
-        .join(Root, Root.id == Provider.root_provider_id)
-        .outerjoin(Parent, Parent.id == Provider.parent_provider_id)
-        # Without a parent, that is the provider itself.
-        .where(sa.func.coalesce(Parent.root_provider_id, Provider.id) != Root.id)
-        .order_by(Provider.id),
-        repair=tree.set_roots,
+        "its root is not the one that its parents lead to",
+        tree.MISPLACED,
+        mend=tree.set_roots,
     ),
     Rule("parent-circle", "a provider is below itself", tree.CIRCLING),
     Rule(
         "provider-name",
         "it has no name or no generation",
-        sa.select(Provider.id.label("row"), Provider.uuid)
-        .where(Provider.name.is_(None) | Provider.generation.is_(None))
-        .order_by(Provider.id),
+        sa.select(Provider.id.label("row"), Provider.uuid).where(
+            Provider.name.is_(None) | Provider.generation.is_(None)
+        ),
     ),
     Rule(
         "lease",
         "a lease of a consumer that does not exist",
-        sa.select(_lease.label("row")).where(_has_ended).order_by(_lease),
-        repair=Removal(models.LEASES, _has_ended),
+        sa.select(_lease.label("row")).where(
+            _lease != BATON, ~sa.exists(1).where(models.IS_LEASED)
+        ),
+        removes=True,
         needs=models.LEASES.name,
     ),
     Rule(
         "declaration",
         "what an owner declared of a provider that does not exist",
-        sa.select(_declared.provider_uuid.label("provider"), _declared.owner)
-        .where(_is_of_nothing)
-        .order_by(_declared.provider_uuid, _declared.owner),
-        repair=Removal(models.DECLARATIONS, _is_of_nothing),
+        sa.select(_declared.provider_uuid.label("provider"), _declared.owner).where(
+            ~_exists(Provider.uuid, _declared.provider_uuid)
+        ),
+        removes=True,
         needs=models.DECLARATIONS.name,
+    ),
+    *(_content(table) for table in content.CONTENT.rows),
+    _documents("declaration-document", _declared.document, declared.parse_document),
+    _documents("note-document", models.NOTES.c.document),
+    _documents("journal-waiting", models.JOURNAL_INBOX.c.entries),
+    _documents("journal-entry", _entry.document),
+    Rule(
+        "journal-hole",
+        "entries of the journal are missing",
+        sa.select(_ends.c.position.label("before_position"))
+        .join(models.JOURNAL_STATE, _ends.c.position > _state.expired + 1)
+        .where(~_exists(_before.position, _ends.c.position - 1)),
+        needs=models.JOURNAL_STATE.name,
     ),
 )
