@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import app
-from placement.db import models
+from placement.db import migration, models
 from placement.model.lease import BATON
 from placement.objects import clock, lease, leasing, locking, replacing
 from placement.objects.ledger import Ledger
@@ -314,6 +314,31 @@ def test_a_lease_is_not_that_of_a_later_consumer_with_the_same_id(
     assert client.call("GET", f"/ledger/v1/leases/{later}").status == 200
     hands.ahead = 200
     assert leasing.end_all_due(Ledger(database)) == 1
+
+
+def test_leases_are_carried_over(empty: Database) -> None:
+    backends.make_placement(empty)
+    client = Client(app.build(make_config({}), empty))
+    consumer = claim(client, client.make_provider(VCPU=9), 60)
+    with empty.engine.begin() as connection:
+        row = connection.execute(sa.select(models.LEASES)).one()
+        models.LEASES.drop(connection)
+        old = sa.table("leases", sa.column("consumer_id"), sa.column("expires_at"))
+        connection.execute(
+            sa.text(
+                "CREATE TABLE leases (consumer_id INT PRIMARY KEY, expires_at BIGINT)"
+            )
+        )
+        for key in (row.consumer_id, 99_999, BATON):
+            values = {"consumer_id": key, "expires_at": row.expires_at}
+            connection.execute(sa.insert(old).values(values))
+    migration.OWN.stamp(empty, "2d9e6b13f7a8")
+    migration.SCHEMA.upgrade(empty)
+    assert client.call("GET", f"/ledger/v1/leases/{consumer}").status == 200
+    with empty.engine.connect() as connection:
+        assert not sa.inspect(connection).has_table("leases")
+        ids = connection.scalars(sa.select(models.LEASES.c.consumer_id))
+        assert set(ids) == {row.consumer_id, BATON}
 
 
 def test_without_the_table_only_leases_are_missing(empty: Database) -> None:
