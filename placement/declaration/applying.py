@@ -40,7 +40,6 @@ from placement.objects import (
     trait,
 )
 from placement.objects.ledger import Ledger
-from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Connection, Transaction
 from placement.questions.name import refuse_unknown
 from placement_foundation.database.trouble import LostRaceError
@@ -216,7 +215,7 @@ def _place(
     goals: Sequence[Goal],
     gone: Iterable[ResourceProvider],
     locked: Mapping[str, ResourceProvider],
-) -> Mapping[str, KnownProvider]:
+) -> Mapping[str, ResourceProvider]:
     """Create providers, rename them and move them; return all by UUID.
 
     :param gone: providers to delete later, when nothing is below them any more

@@ -10,7 +10,6 @@ from placement.model import entry
 from placement.model.entry import Entry
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_match, resource_provider
-from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -50,7 +49,7 @@ def replace_all(
 
 
 def replace_of_many(
-    tx: Transaction, wanted: Mapping[KnownProvider, Collection[str]]
+    tx: Transaction, wanted: Mapping[ResourceProvider, Collection[str]]
 ) -> list[Entry]:
     """Make these the aggregates of providers, without changing their generations.
 

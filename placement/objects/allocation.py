@@ -67,7 +67,7 @@ _OF_PROVIDER = (
     .outerjoin(models.ConsumerType, _of_type)
     .where(
         models.ResourceProvider.uuid == sa.bindparam("wanted"),
-        resource_provider.HAS_ROOT,
+        models.ResourceProvider.root_provider_id.is_not(None),
     )
 )
 

@@ -9,7 +9,7 @@ from sqlalchemy import orm
 
 from placement.model import entry
 from placement.model.entry import Entry
-from placement.objects.resource_provider import KnownProvider
+from placement.model.resource_provider import ResourceProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -19,7 +19,7 @@ def replace(
     kind: str,
     member: orm.InstrumentedAttribute[int],
     name: orm.InstrumentedAttribute[Any],
-    wanted: Mapping[KnownProvider, Collection[str]],
+    wanted: Mapping[ResourceProvider, Collection[str]],
     ids: Mapping[str, int],
 ) -> list[Entry]:
     """Replace associations of providers; return the entries for the journal.

@@ -15,7 +15,7 @@ from placement.model import entry
 from placement.model.entry import Node
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import declared, resource_provider
-from placement.objects.resource_provider import KnownProvider, node_of, record_change
+from placement.objects.resource_provider import node_of, record_change
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -48,8 +48,7 @@ def create(
     if parent_uuid is not None and parent_uuid not in parents:
         raise errors.BadRequest(resource_provider.NO_PARENT)
     _check_is_new(tx.connection, uuid, name)
-    create_many(tx, [New(uuid, name, parent_uuid)], parents)
-    return resource_provider.get_by_uuid(tx.connection, uuid)
+    return create_many(tx, [New(uuid, name, parent_uuid)], parents)[uuid]
 
 
 def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
@@ -68,8 +67,8 @@ def _check_is_new(connection: sa.Connection, uuid: str, name: str) -> None:
 
 
 def create_many(
-    tx: Transaction, wanted: Iterable[New], known: Mapping[str, KnownProvider]
-) -> dict[str, KnownProvider]:
+    tx: Transaction, wanted: Iterable[New], known: Mapping[str, ResourceProvider]
+) -> dict[str, ResourceProvider]:
     """Create providers whose names and UUIDs are known to be free.
 
     :param known: providers that exist and are locked, by UUID
@@ -88,13 +87,13 @@ def create_many(
     return there
 
 
-def _node(new: New, created: Mapping[str, KnownProvider]) -> Node:
+def _node(new: New, created: Mapping[str, ResourceProvider]) -> Node:
     return Node(new.name, new.parent_uuid, created[new.uuid].root_uuid)
 
 
 def _insert(
-    tx: Transaction, level: Sequence[New], there: Mapping[str, KnownProvider]
-) -> Mapping[str, KnownProvider]:
+    tx: Transaction, level: Sequence[New], there: Mapping[str, ResourceProvider]
+) -> Mapping[str, ResourceProvider]:
     """Insert providers whose parents exist, and return them."""
     row = models.ResourceProvider
     rows = [

@@ -3,7 +3,7 @@
 import ctypes
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -15,11 +15,8 @@ from placement.model.inventory import FIELDS, Inventory
 from placement.model.member import members_of
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import resource_class, resource_provider
-from placement.objects.resource_provider import KnownProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
-
-P = TypeVar("P", bound=KnownProvider)
 
 # Identifies an inventory: the ids of its provider and resource class.
 Key: TypeAlias = tuple[int, int]
@@ -55,7 +52,7 @@ _UPDATE = (
 
 
 def list_by_provider(
-    connection: sa.Connection, provider: KnownProvider
+    connection: sa.Connection, provider: ResourceProvider
 ) -> dict[str, Inventory]:
     """Return the inventories of a provider by class name, in class id order."""
     return dict(_load(connection, [provider]).values())
@@ -78,7 +75,7 @@ def replace_all(
 
 def replace_of_many(
     tx: Transaction,
-    wanted: Mapping[P, Mapping[str, Inventory]],
+    wanted: Mapping[ResourceProvider, Mapping[str, Inventory]],
     *,
     left_out: Collection[str] | None = None,
 ) -> list[Entry]:
@@ -208,7 +205,7 @@ def _in_single_precision(ratio: float) -> float:
 
 
 def _load(
-    connection: sa.Connection, providers: Iterable[KnownProvider]
+    connection: sa.Connection, providers: Iterable[ResourceProvider]
 ) -> dict[Key, tuple[str, Inventory]]:
     """Return the inventories of providers, each with the name of its class."""
     ids = [provider.id for provider in providers]
@@ -221,7 +218,7 @@ def _load(
 
 
 def _remove(
-    tx: Transaction, providers: Iterable[KnownProvider], keys: Collection[Key]
+    tx: Transaction, providers: Iterable[ResourceProvider], keys: Collection[Key]
 ) -> None:
     """Remove inventories of providers.
 

@@ -13,9 +13,9 @@ from placement.db import models
 from placement.model.allocation import Claim, Place
 from placement.model.entry import Ownership
 from placement.model.inventory import FIELDS, InventoryUsage
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import exact_match, resource_provider
 from placement.objects.inventory import USED
-from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 from placement_foundation.database.trouble import LostRaceError
@@ -38,16 +38,18 @@ _OWNERSHIP = (
     .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
     .scalar_subquery(),
 )
-# The columns to read of locked consumers.
-_LOCKED = sa.select(
-    models.Consumer.id,
-    models.Consumer.uuid,
-    models.Consumer.generation,
-    models.Consumer.consumer_type_id,
-    *_OWNERSHIP,
-)
-_OWNERS = sa.select(models.Consumer.uuid, *_OWNERSHIP).where(
-    models.Consumer.id.in_(sa.bindparam("ids", expanding=True))
+_RECORD_IDS = sa.select(models.Consumer.id)
+# The fields of a ``Record``.
+_RECORDS = (
+    sa.select(
+        models.Consumer.id,
+        models.Consumer.uuid,
+        models.Consumer.generation,
+        models.Consumer.consumer_type_id,
+        *_OWNERSHIP,
+    )
+    .where(models.Consumer.id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(models.Consumer.id)
 )
 # The columns of a ``Row``, after the id of the consumer's record.
 _ROWS = (
@@ -144,7 +146,7 @@ class Held:
 
     names: ClaimNames
     consumers: Mapping[str, Record]
-    providers: Mapping[str, Locked]
+    providers: Mapping[str, ResourceProvider]
     rows: Sequence[Row]
 
 
@@ -215,28 +217,16 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Record]
 
 
 def _lock_consumers(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Record]:
-    key = models.Consumer.id
-    records = {
+    listed = sorted(ids.values())
+    storage.lock_rows(tx.connection, _RECORD_IDS, models.Consumer.id, listed)
+    # Only a statement that starts after the locks are granted sees a project, user or
+    # type that a consumer got during the wait.
+    rows = storage.select_each(tx.connection, _RECORDS, "ids", listed)
+    return {
         uuid: Record(row_id, uuid, generation, type_id, Ownership(*owner))
-        for row_id, uuid, generation, type_id, *owner in storage.lock_rows(
-            tx.connection, _LOCKED, key, ids.values()
-        )
+        for row_id, uuid, generation, type_id, *owner in rows
         if uuid in ids
     }
-    # On PostgreSQL, a consumer may have got a new project, user or type during the wait
-    # for its lock. The statement began before these existed; a new one sees them.
-    missed = sorted(each.id for each in records.values() if _lacks_name(each))
-    if missed:
-        for uuid, *owner in storage.select_each(tx.connection, _OWNERS, "ids", missed):
-            records[uuid] = dataclasses.replace(records[uuid], owner=Ownership(*owner))
-    return records
-
-
-def _lacks_name(record: Record) -> bool:
-    owner = record.owner
-    return None in (owner.project_id, owner.user_id) or (
-        owner.consumer_type is None
-    ) != (record.type_id is None)
 
 
 def load_consumer_ids(

@@ -17,6 +17,7 @@ from placement.model.allocation import Claim, Place
 from placement.model.consumer import WantedConsumer
 from placement.model.entry import Entry, Ownership
 from placement.model.inventory import Inventory, InventoryUsage
+from placement.model.resource_provider import ResourceProvider
 from placement.objects import (
     exact_match,
     lease,
@@ -25,7 +26,6 @@ from placement.objects import (
     resource_provider,
 )
 from placement.objects.locking import Held, Record, Row
-from placement.objects.resource_provider import Locked
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -435,5 +435,7 @@ def _places(held: Held) -> dict[str, tuple[str, str]]:
     }
 
 
-def _pick(providers: Mapping[str, Locked], uuids: Collection[str]) -> list[Locked]:
+def _pick(
+    providers: Mapping[str, ResourceProvider], uuids: Collection[str]
+) -> list[ResourceProvider]:
     return [provider for uuid, provider in providers.items() if uuid in uuids]

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -27,17 +27,6 @@ RACE = (
 NO_PARENT = "parent provider UUID does not exist."
 
 
-class Locked(NamedTuple):
-    """A locked provider, in its state since its row was locked."""
-
-    id: int
-    uuid: str
-    generation: int
-    root_id: int
-    name: str
-    root_uuid: str
-
-
 class Place(NamedTuple):
     """The place of a provider. A row of another service may lack a root, or a name."""
 
@@ -45,9 +34,6 @@ class Place(NamedTuple):
     uuid: str
     name: str | None
 
-
-# A provider as it was read.
-KnownProvider: TypeAlias = Locked | ResourceProvider
 
 Parent = orm.aliased(models.ResourceProvider)
 Root = orm.aliased(models.ResourceProvider)
@@ -84,20 +70,6 @@ _BY_UUID = PROVIDERS.where(models.ResourceProvider.uuid == sa.bindparam("uuid"))
 _BY_IDS = PROVIDERS.where(
     models.ResourceProvider.id.in_(sa.bindparam("ids", expanding=True))
 )
-# The columns to read of locked providers: the fields of ``Locked``.
-_FIELDS = (
-    models.ResourceProvider.id,
-    models.ResourceProvider.uuid,
-    stored_generation(models.ResourceProvider),
-    models.ResourceProvider.root_provider_id,
-    models.ResourceProvider.name,
-    sa.select(Root.uuid)
-    .where(Root.id == models.ResourceProvider.root_provider_id)
-    .scalar_subquery(),
-)
-# Providers without a root are not part of the API.
-HAS_ROOT = sa.exists().where(Root.id == models.ResourceProvider.root_provider_id)
-_LOCKED = sa.select(*_FIELDS).where(HAS_ROOT)
 _IDS = sa.select(models.ResourceProvider.id)
 
 
@@ -138,7 +110,7 @@ def lock(
     raise errors.NotFound(missing.format(uuid=provider.uuid))
 
 
-def lock_by_uuids(tx: Transaction, uuids: Iterable[str]) -> dict[str, Locked]:
+def lock_by_uuids(tx: Transaction, uuids: Iterable[str]) -> dict[str, ResourceProvider]:
     """Return providers by UUID, locked until this transaction ends.
 
     They are locked in the order of their ids. Unknown ones are left out.
@@ -147,29 +119,13 @@ def lock_by_uuids(tx: Transaction, uuids: Iterable[str]) -> dict[str, Locked]:
     return lock_all(tx, exact_match.ids_by_string(tx.connection, column, uuids))
 
 
-def lock_all(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Locked]:
+def lock_all(tx: Transaction, ids: Mapping[str, int]) -> dict[str, ResourceProvider]:
     """Lock providers as ``lock_by_uuids`` does.
 
     :param ids: their ids, by UUID
     """
-    rows = storage.lock_rows(
-        tx.connection, _LOCKED, models.ResourceProvider.id, ids.values()
-    )
-    locked = {row.uuid: Locked(*row) for row in rows if row.uuid in ids}
-    # A provider that was moved to a new tree while we waited has a root that did not
-    # exist when the statement started. A new statement sees it.
-    missed = [row_id for uuid, row_id in ids.items() if uuid not in locked]
-    for each in lock_by_ids(tx, missed) if missed else ():
-        if each.uuid in ids:
-            locked[each.uuid] = Locked(
-                each.id,
-                each.uuid,
-                each.generation,
-                each.root_id,
-                each.name,
-                each.root_uuid,
-            )
-    return locked
+    locked = lock_by_ids(tx, ids.values())
+    return {provider.uuid: provider for provider in locked if provider.uuid in ids}
 
 
 def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
@@ -222,7 +178,7 @@ def check_generation(
 
 def record_change(
     tx: Transaction,
-    providers: Iterable[KnownProvider],
+    providers: Iterable[ResourceProvider],
     entries: Iterable[Entry],
     *,
     bump: bool,

@@ -22,7 +22,7 @@ from placement.model.trait import (
     TraitFilters,
 )
 from placement.objects import association, exact_match, resource_provider
-from placement.objects.resource_provider import KnownProvider, stored_generation
+from placement.objects.resource_provider import stored_generation
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -183,7 +183,7 @@ def replace_all(
 
 
 def replace_of_many(
-    tx: Transaction, wanted: Mapping[KnownProvider, Collection[str]]
+    tx: Transaction, wanted: Mapping[ResourceProvider, Collection[str]]
 ) -> list[Entry]:
     """Make these the traits of providers, without changing their generations.
 
@@ -197,7 +197,7 @@ def replace_of_many(
 
 def _associate(
     tx: Transaction,
-    wanted: Mapping[KnownProvider, Collection[str]],
+    wanted: Mapping[ResourceProvider, Collection[str]],
     ids: Mapping[str, int],
 ) -> list[Entry]:
     member, name = models.ResourceProviderTrait.trait_id, models.Trait.name
