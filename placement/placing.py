@@ -496,7 +496,8 @@ def write(
     refused = replacing.list_refused(claims, inventories, replacing.sum_up(own.rows))
     if refused:
         raise Refused([claim.consumer.uuid for claim, _ in refused])
-    replacing.write_held(tx, own, replacing.store_consumers(tx, own))
+    replacing.store_consumers(tx, own)
+    replacing.write_held(tx, own)
     end = None
     if lease_seconds is not None:
         ids = locking.load_consumer_ids(tx.connection, placed)

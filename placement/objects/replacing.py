@@ -1,7 +1,6 @@
 """Replacing and deleting the allocations of consumers, under locks."""
 
 import collections
-import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -30,7 +29,6 @@ from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 RACE = "Another thread concurrently updated the data. Please retry your update"
-STORED: Mapping[Place, Inventory] = types.MappingProxyType({})
 _INSERT = sa.insert(models.Allocation).inline()
 _INSERT_CONSUMERS = sa.insert(models.Consumer).inline()
 _UPDATE_CONSUMER = sa.update(models.Consumer).where(
@@ -54,7 +52,7 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
     check_claims(held)
     try:
         check_attempts(attempts)
-        replace_held(tx, held)
+        replace_held(tx, held, {})
     except errors.ConcurrentUpdate as exc:
         raise errors.ConcurrentUpdate(
             f"Inventory and/or allocations changed while attempting to allocate: {exc}"
@@ -93,32 +91,28 @@ def check_attempts(attempts: int) -> None:
 
 
 def replace_held(
-    tx: Transaction, held: Held, inventories: Mapping[Place, Inventory] = STORED
+    tx: Transaction, held: Held, coming: Mapping[Place, Inventory]
 ) -> None:
     """Do the work of ``replace_all``, under its locks and after its checks.
 
-    :param inventories: inventories to use instead of the stored ones
+    :param coming: inventories to use instead of the stored ones
     :raises NotFound: there is no such resource class
     :raises Conflict: an amount does not fit
     """
     class_ids = held.names.class_ids
     if len(class_ids) < len(held.names.class_names):
         resource_class.check_known(held.names.class_names, class_ids)
-    new = store_consumers(tx, held)
+    # The loser of a race to create a consumer gets an error about the race, not about
+    # room that the winner has taken: so consumers are stored before room is checked.
+    store_consumers(tx, held)
     usages = locking.load_inventories(tx.connection, held)
-    for (uuid, name), inventory in inventories.items():
+    for (uuid, name), inventory in coming.items():
         if name in class_ids:
             old = usages.get((uuid, name))
             usages[uuid, name] = InventoryUsage.of(inventory, old.used if old else 0)
-    try:
-        staying = [claim for claim in held.names.claims if claim.amounts]
-        check_room(staying, usages, sum_up(held.rows))
-    except errors.Conflict:
-        # The loser of a race to create the same consumer gets an error about the race,
-        # not about room that the winner has taken.
-        _insert_consumers(tx, new)
-        raise
-    write_held(tx, held, new)
+    staying = [claim for claim in held.names.claims if claim.amounts]
+    check_room(staying, usages, sum_up(held.rows))
+    write_held(tx, held)
 
 
 def check_room(
@@ -197,11 +191,11 @@ def _refusal(place: Place, what: str) -> errors.Conflict:
     )
 
 
-def store_consumers(tx: Transaction, held: Held) -> list[dict[str, Any]]:
+def store_consumers(tx: Transaction, held: Held) -> None:
     """Write the consumers that are to have allocations; each gets its next generation.
 
-    :return: the rows of new consumers, for ``write_held``. If another request creates
-        one of these, the race is lost.
+    If another request creates one of them, the race is lost.
+
     :raises ConcurrentUpdate: a consumer has changed in spite of its lock
     :raises Conflict: the database considers two different names equal
     """
@@ -229,7 +223,7 @@ def store_consumers(tx: Transaction, held: Held) -> list[dict[str, Any]]:
         tx.connection.execute(_UPDATE_CONSUMER, changed)
     if old:
         resource_provider.increase_generations(tx, models.Consumer, old, RACE)
-    return sorted(new, key=itemgetter("uuid"))
+    _insert_consumers(tx, sorted(new, key=itemgetter("uuid")))
 
 
 def _owner_after(wanted: WantedConsumer, owner: Ownership) -> Ownership:
@@ -299,11 +293,8 @@ def _check_distinct(connection: sa.Connection, uuids: Sequence[str]) -> None:
                 raise _indistinguishable(uuid)
 
 
-def write_held(tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]) -> None:
-    """Write claims that fit.
-
-    :param new: the rows of new consumers
-    """
+def write_held(tx: Transaction, held: Held) -> None:
+    """Write claims that fit, of consumers that have been stored."""
     rows = [
         {
             "resource_provider_id": held.providers[uuid].id,
@@ -317,7 +308,6 @@ def write_held(tx: Transaction, held: Held, new: Sequence[Mapping[str, Any]]) ->
     ]
     if held.rows:
         _delete(tx, held.rows)
-    _insert_consumers(tx, new)
     if rows:
         tx.connection.execute(_INSERT, rows)
     leaving = {claim.consumer.uuid for claim in held.names.claims if not claim.amounts}
