@@ -3,7 +3,7 @@
 import ctypes
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
@@ -22,28 +22,27 @@ from placement_foundation.database import storage
 Key: TypeAlias = tuple[int, int]
 
 _stored, _taken = models.Inventory, models.Allocation
-_is_of = sa.and_(
-    _taken.resource_provider_id == _stored.resource_provider_id,
-    _taken.resource_class_id == _stored.resource_class_id,
-)
 # The amount used of the inventory in a row of a query.
 USED: sa.ScalarSelect[Any] = (
     sa.select(sa.func.coalesce(sa.func.sum(_taken.used), 0))
-    .where(_is_of)
+    .where(
+        _taken.resource_provider_id == _stored.resource_provider_id,
+        _taken.resource_class_id == _stored.resource_class_id,
+    )
     .scalar_subquery()
 )
-_STORED = (
+_STORED: sa.Select[*tuple[Any, ...]] = (
     sa.select(
         _stored.resource_provider_id,
         _stored.resource_class_id,
         models.ResourceClass.name,
+        USED,
         *[getattr(_stored, name) for name in FIELDS],
     )
     .join(models.ResourceClass, models.ResourceClass.id == _stored.resource_class_id)
     .where(_stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)))
     .order_by(_stored.resource_provider_id, _stored.resource_class_id)
 )
-_IN_USE = _STORED.where(sa.exists(1).where(_is_of))
 _UPDATE = (
     sa.update(_stored)
     .where(_stored.resource_provider_id == sa.bindparam("provider_id"))
@@ -51,11 +50,30 @@ _UPDATE = (
 )
 
 
+class Stored(NamedTuple):
+    """An inventory, the name of its class, and how much of it is used."""
+
+    name: str
+    inventory: Inventory
+    used: int
+
+
+def load(connection: sa.Connection, provider_ids: Iterable[int]) -> dict[Key, Stored]:
+    """Return the inventories of providers, in the order of their ids and classes."""
+    return {
+        (provider_id, class_id): Stored(name, Inventory(*fields), int(used))
+        for provider_id, class_id, name, used, *fields in storage.select_each(
+            connection, _STORED, "providers", provider_ids
+        )
+    }
+
+
 def list_by_provider(
     connection: sa.Connection, provider: ResourceProvider
 ) -> dict[str, Inventory]:
     """Return the inventories of a provider by class name, in class id order."""
-    return dict(_load(connection, [provider]).values())
+    loaded = load(connection, [provider.id]).values()
+    return {stored.name: stored.inventory for stored in loaded}
 
 
 def replace_all(
@@ -97,19 +115,19 @@ def replace_of_many(
         for provider, inventories in wanted.items()
         for name, inventory in inventories.items()
     }
-    stored = _load(tx.connection, wanted)
+    stored = load(tx.connection, [provider.id for provider in wanted])
     if left_out is not None:
         stored = {
             key: each
             for key, each in stored.items()
-            if key in rows or each[0] in left_out
+            if key in rows or each.name in left_out
         }
-    _remove(tx, wanted, stored.keys() - rows.keys())
+    _remove(tx, wanted, {key: stored[key] for key in stored.keys() - rows.keys()})
     _update(tx, {key: rows[key] for key in rows.keys() & stored.keys()})
     _insert(tx, {key: rows[key] for key in rows.keys() - stored.keys()})
     before: dict[int, dict[str, Inventory]] = {}
-    for (provider_id, _), (name, old) in stored.items():
-        before.setdefault(provider_id, {})[name] = old
+    for (provider_id, _), old in stored.items():
+        before.setdefault(provider_id, {})[old.name] = old.inventory
     return [
         each
         for provider, inventories in wanted.items()
@@ -204,21 +222,8 @@ def _in_single_precision(ratio: float) -> float:
     return float(f"{ctypes.c_float(ratio).value:.6g}")
 
 
-def _load(
-    connection: sa.Connection, providers: Iterable[ResourceProvider]
-) -> dict[Key, tuple[str, Inventory]]:
-    """Return the inventories of providers, each with the name of its class."""
-    ids = [provider.id for provider in providers]
-    return {
-        (provider_id, class_id): (name, Inventory(*fields))
-        for provider_id, class_id, name, *fields in storage.select_each(
-            connection, _STORED, "providers", ids
-        )
-    }
-
-
 def _remove(
-    tx: Transaction, providers: Iterable[ResourceProvider], keys: Collection[Key]
+    tx: Transaction, providers: Iterable[ResourceProvider], gone: Mapping[Key, Stored]
 ) -> None:
     """Remove inventories of providers.
 
@@ -226,11 +231,9 @@ def _remove(
         provider
     """
     used: dict[int, list[str]] = {}
-    for provider_id, class_id, name, *_ in storage.select_each(
-        tx.connection, _IN_USE, "providers", {provider_id for provider_id, _ in keys}
-    ):
-        if (provider_id, class_id) in keys:
-            used.setdefault(provider_id, []).append(name)
+    for (provider_id, _), stored in sorted(gone.items()):
+        if stored.used:
+            used.setdefault(provider_id, []).append(stored.name)
     for provider in providers:
         if provider.id in used:
             raise errors.InventoryInUse(
@@ -238,7 +241,7 @@ def _remove(
                 f"'{provider.uuid}' in use."
             )
     row = models.Inventory
-    for chunk in storage.chunks(sorted(keys)):
+    for chunk in storage.chunks(sorted(gone)):
         delete = (
             sa.delete(row)
             # MariaDB uses an index for the first condition only.

@@ -12,10 +12,9 @@ import sqlalchemy as sa
 from placement.db import models
 from placement.model.allocation import Claim, Place
 from placement.model.entry import Ownership
-from placement.model.inventory import FIELDS, InventoryUsage
+from placement.model.inventory import InventoryUsage
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import exact_match, resource_provider
-from placement.objects.inventory import USED
+from placement.objects import exact_match, inventory, resource_provider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 from placement_foundation.database.trouble import LostRaceError
@@ -76,23 +75,6 @@ _ROWS = (
     .order_by(models.Allocation.id)
 )
 _IDS = sa.select(models.Allocation.id)
-_stored = models.Inventory
-_INVENTORIES = (
-    sa.select(
-        _stored.resource_provider_id,
-        _stored.resource_class_id,
-        sa.select(models.ResourceClass.name)
-        .where(models.ResourceClass.id == _stored.resource_class_id)
-        .scalar_subquery(),
-        USED,
-        *[getattr(_stored, name) for name in FIELDS],
-    )
-    .where(
-        _stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)),
-        _stored.resource_class_id.in_(sa.bindparam("classes", expanding=True)),
-    )
-    .order_by(_stored.id)
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -279,10 +261,11 @@ def load_inventories(
     uuids = {provider.id: uuid for uuid, provider in held.providers.items()}
     names = {class_id: name for name, class_id in held.names.class_ids.items()}
     inventories: dict[Place, InventoryUsage] = {}
-    for provider_id, class_id, name, used, *fields in storage.select_each(
-        connection, _INVENTORIES, "providers", uuids, classes=list(names)
-    ):
-        if name != names[class_id]:
-            raise LostRaceError(f"the class {names[class_id]} is now {name}")
-        inventories[uuids[provider_id], name] = InventoryUsage(*[*fields, int(used)])
+    for (provider_id, class_id), stored in inventory.load(connection, uuids).items():
+        name = names.get(class_id)
+        if name == stored.name:
+            place = uuids[provider_id], name
+            inventories[place] = InventoryUsage.of(stored.inventory, stored.used)
+        elif name is not None:
+            raise LostRaceError(f"the class {name} is now {stored.name}")
     return inventories
