@@ -44,7 +44,6 @@ ENTRIES_OF = {
 }
 # Functions that change rows without an entry, each with the reason.
 EXCUSED = {
-    "placement.objects.leasing._take_baton": "no lease: the row is a lock",
     "placement.objects.leasing._forget_orphans": (
         "another service has deleted the consumers: its writes are a gap"
     ),

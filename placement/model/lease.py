@@ -2,7 +2,7 @@
 
 import dataclasses
 
-# The id of no consumer: the transaction that locks the row with it ends leases.
+# The id of no consumer. Earlier releases kept a row with it, as a lock.
 BATON = 0
 
 

@@ -66,13 +66,7 @@ def ensure(tx: Transaction, uuids: Sequence[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; create new ones."""
     ids = ids_by_uuid(tx.connection, uuids)
     new = sorted(set(uuids) - ids.keys())
-    if not new:
-        return ids
-    for chunk in storage.chunks(new):
-        storage.insert_missing(
-            tx.connection, models.Aggregate, [{"uuid": uuid} for uuid in chunk]
-        )
-    ids |= ids_by_uuid(tx.connection, new)
+    ids |= exact_match.insert_missing(tx.connection, models.Aggregate.uuid, new)
     for uuid in new:
         if uuid not in ids:
             raise errors.Conflict(

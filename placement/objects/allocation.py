@@ -82,7 +82,7 @@ def list_by_consumers(
 ) -> dict[str, list[Allocation]]:
     """Return the allocations of consumers, by UUID, without those that have none."""
     allocations: dict[str, list[Allocation]] = {}
-    wanted = sorted(exact_match.searchable(connection, uuids))
+    wanted = sorted(exact_match.searchable(uuids))
     rows = storage.select_each(connection, _OF_CONSUMERS, "consumers", wanted)
     for each in _allocations_of(rows):
         if each.consumer.uuid in uuids:

@@ -5,7 +5,7 @@ strings that the database returns are compared again here.
 """
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,16 +19,45 @@ def is_searchable(string: str) -> bool:
     return "\0" not in string
 
 
-def searchable(connection: sa.Connection, strings: Iterable[str]) -> set[str]:
-    """Return the strings that a database may have: PostgreSQL has none with NUL."""
-    if connection.dialect.name != "postgresql":
-        return set(strings)
+def searchable(strings: Iterable[str]) -> set[str]:
+    """Return those of some strings that can be searched for."""
     return set(filter(is_searchable, strings))
+
+
+def ids_by_string(
+    connection: sa.Connection,
+    column: orm.InstrumentedAttribute[Any],
+    strings: Iterable[str],
+) -> dict[str, int]:
+    """Return the ids of rows keyed by their string, one of those given.
+
+    :param column: the column with the strings
+    """
+    [ids] = ids_of_all(connection, [(column, strings)])
+    return ids
+
+
+def insert_missing(
+    connection: sa.Connection,
+    column: orm.InstrumentedAttribute[Any],
+    strings: Iterable[str],
+) -> dict[str, int]:
+    """Insert the rows that are missing, and return the ids of all by their string.
+
+    Strings that the database considers equal to another one are left out.
+
+    :param column: the column with the strings; the others have defaults
+    """
+    missing = sorted(strings)
+    for chunk in storage.chunks(missing):
+        rows = [{column.key: string} for string in chunk]
+        storage.insert_missing(connection, column.parent.class_, rows)
+    return ids_by_string(connection, column, missing)
 
 
 def ids_of_all(
     connection: sa.Connection,
-    wanted: Sequence[tuple[orm.InstrumentedAttribute[Any], Collection[str]]],
+    wanted: Sequence[tuple[orm.InstrumentedAttribute[Any], Iterable[str]]],
 ) -> list[dict[str, int]]:
     """Return the ids of the rows of several tables, each like ``ids_by_string``.
 
@@ -36,14 +65,19 @@ def ids_of_all(
 
     :param wanted: columns, each with strings
     """
-    sought = [searchable(connection, strings) for _, strings in wanted]
-    if sum(map(len, sought)) > storage.CHUNK:
-        return [ids_by_string(connection, *each) for each in wanted]
+    sought = [searchable(strings) for _, strings in wanted]
     ids: list[dict[str, int]] = [{} for _ in wanted]
-    places = [place for place, strings in enumerate(sought) if strings]
-    if places:
-        query = _union(tuple((place, wanted[place][0]) for place in places))
-        parameters = {f"strings{place}": sorted(sought[place]) for place in places}
+    pairs = [
+        (place, string)
+        for place, strings in enumerate(sought)
+        for string in sorted(strings)
+    ]
+    for chunk in storage.chunks(pairs):
+        listed: dict[int, list[str]] = {}
+        for place, string in chunk:
+            listed.setdefault(place, []).append(string)
+        query = _union(tuple((place, wanted[place][0]) for place in listed))
+        parameters = {f"strings{place}": some for place, some in listed.items()}
         for place, row_id, string in connection.execute(query, parameters):
             if string in sought[place]:
                 ids[place][string] = row_id
@@ -69,28 +103,3 @@ def _union(
             for place, column in columns
         )
     )
-
-
-def ids_by_string(
-    connection: sa.Connection,
-    column: orm.InstrumentedAttribute[Any],
-    strings: Iterable[str],
-) -> dict[str, int]:
-    """Return the ids of rows keyed by their string, one of those given, in id order.
-
-    :param column: the column with the strings
-    """
-    wanted = searchable(connection, strings)
-    rows = storage.select_each(
-        connection, _ids_query(column), "strings", sorted(wanted)
-    )
-    return {string: row_id for string, row_id in rows if string in wanted}
-
-
-@functools.cache
-def _ids_query(
-    column: orm.InstrumentedAttribute[Any],
-) -> sa.Select[*tuple[Any, ...]]:
-    """Return the query for strings and ids; ``strings`` is its parameter."""
-    listed = column.in_(sa.bindparam("strings", expanding=True))
-    return sa.select(column, column.class_.id).where(listed).order_by(column.class_.id)

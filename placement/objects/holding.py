@@ -5,7 +5,7 @@ import datetime
 import itertools
 from collections.abc import Collection, Generator, Iterator, Mapping
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -15,8 +15,6 @@ from placement_foundation.database import storage
 
 # How many rows are fetched at a time.
 BATCH = 2_000
-
-NamesById: TypeAlias = Mapping[int | None, str]
 
 _held, _consumer = models.Allocation, models.Consumer
 _provider = models.ResourceProvider
@@ -38,12 +36,20 @@ _HOLDINGS: sa.Select[*tuple[Any, ...]] = (
         _held.resource_class_id,
     )
 )
-_OWNED = _HOLDINGS.add_columns(
-    _consumer.project_id,
-    _consumer.user_id,
-    _consumer.consumer_type_id,
-    _consumer.created_at,
-).outerjoin(_consumer, _consumer.uuid == _held.consumer_id)
+_OWNED = (
+    _HOLDINGS.add_columns(
+        models.Project.external_id,
+        models.User.external_id,
+        models.ConsumerType.name,
+        _consumer.created_at,
+    )
+    .outerjoin(_consumer, _consumer.uuid == _held.consumer_id)
+    .outerjoin(models.Project, models.Project.id == _consumer.project_id)
+    .outerjoin(models.User, models.User.id == _consumer.user_id)
+    .outerjoin(
+        models.ConsumerType, models.ConsumerType.id == _consumer.consumer_type_id
+    )
+)
 
 _pairs = (
     sa.select(_provider.root_provider_id, _held.consumer_id)
@@ -84,25 +90,23 @@ def read(
 ) -> Generator[Holding, None, None]:
     """Yield allocations in the order of the ids of their roots and providers.
 
-    One statement, in addition to those for the names of owners, reads them during the
-    iteration. MySQL keeps only one result open on a connection: until all is read, or
-    the generator is closed, it can execute no other statement.
+    One statement reads them during the iteration. MySQL keeps only one result open on a
+    connection: until all is read, or the generator is closed, it can execute no other
+    statement.
 
     :param classes: the names of resource classes, by id
     :param root_ids: the needed trees, maybe not the only ones; None means all
     :param owners: whether to read the owners of the consumers as well
     """
-    names = [_load_names(connection, each) for each in _OWNERS] if owners else []
     query = _of(_OWNED if owners else _HOLDINGS, root_ids)
     rows = connection.execute(query, execution_options={"yield_per": BATCH})
     with contextlib.closing(rows):
-        yield from _holdings(rows, classes, names)
+        yield from _holdings(rows, classes)
 
 
 def _holdings(
     rows: sa.CursorResult[*tuple[Any, ...]],
     classes: Mapping[int, str],
-    names: list[NamesById],
 ) -> Iterator[Holding]:
     for (root_id, provider_id, consumer), each in itertools.groupby(
         rows, itemgetter(0, 1, 2)
@@ -113,30 +117,16 @@ def _holdings(
                 name = classes[row[3]]
                 amounts[name] = amounts.get(name, 0) + int(row[4])
         if amounts:
-            owner = _owner(row[5:], names) if names else None
-            yield Holding(root_id, provider_id, consumer, amounts, owner)
+            yield Holding(root_id, provider_id, consumer, amounts, _owner(*row[5:]))
 
 
-_OWNERS = (
-    models.Project.external_id,
-    models.User.external_id,
-    models.ConsumerType.name,
-)
-
-
-def _load_names(connection: sa.Connection, name: Any) -> NamesById:
-    key = name.class_.id
-    rows = connection.execute(sa.select(key, name).order_by(key))
-    return {row[0]: str(row[1]) for row in rows}
-
-
-def _owner(ids: Any, names: list[NamesById]) -> Owner | None:
-    """Return the owner of a consumer; None if none is recorded."""
-    project, user, kind, created = ids
+def _owner(
+    project: str | None = None,
+    user: str | None = None,
+    kind: str | None = None,
+    created: datetime.datetime | None = None,
+) -> Owner | None:
+    """Return the owner of a consumer; None if none was read, or none is recorded."""
     if project is None or user is None:
         return None
-    projects, users, kinds = names
-    moment: datetime.datetime | None = created
-    return Owner(
-        projects.get(project, ""), users.get(user, ""), kinds.get(kind), moment
-    )
+    return Owner(project, user, kind, created)

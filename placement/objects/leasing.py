@@ -13,7 +13,7 @@ from oslo_log import log
 from placement import errors, measure
 from placement.db import models
 from placement.model import entry
-from placement.model.lease import BATON, Lease
+from placement.model.lease import Lease
 from placement.model.moment import as_text
 from placement.objects import clock, lease, locking, replacing
 from placement.objects.ledger import Ledger
@@ -28,7 +28,6 @@ LOG = log.getLogger(__name__)
 EVERY = 3
 # How many leases one transaction ends: few enough for others not to wait long.
 BATCH = 100
-NEVER = 2**62
 # The origin of the writes in the journal.
 ENDING = "end of leases"
 
@@ -63,7 +62,6 @@ _DUE = (
     .order_by(_row.expires_at, _row.consumer_id)
     .limit(BATCH)
 )
-_BATON = sa.select(_row.consumer_id).where(_row.consumer_id == BATON)
 _USED = (
     sa.select(models.Allocation.id)
     .where(models.Allocation.consumer_id == sa.bindparam("consumer"))
@@ -160,8 +158,6 @@ def end_all_due(ledger: Ledger) -> int:
     total = 0
     while ledger.read(_is_any_due):
         ended = ledger.write(_end_some)
-        if ended is None:
-            break
         for uuid in ended:
             LOG.info("the lease of consumer %s has ended, and its allocations", uuid)
         telemetry.record(measure.LEASES_EXPIRED, len(ended))
@@ -176,13 +172,15 @@ def _is_any_due(connection: sa.Connection) -> bool:
     return lease.execute(connection, _ANY_DUE, now).first() is not None
 
 
-def _end_some(tx: Transaction) -> list[str] | None:
+def _end_some(tx: Transaction) -> list[str]:
     """End leases whose time has come, and all allocations of their consumers.
 
-    :returns: the consumers; None if another process is doing this at the moment
+    If another process does this as well, the second to lock a consumer finds nothing.
+
+    :returns: the consumers
     """
-    if not lease.are_kept(tx.connection) or not _take_baton(tx):
-        return None
+    if not lease.are_kept(tx.connection):
+        return []
     tx.origin = Origin(ENDING)
     now = clock.load_milliseconds(tx.connection)
     due: Any = lease.execute(tx.connection, _DUE, {"now": now}).all()
@@ -221,20 +219,6 @@ def _forget_orphans(tx: Transaction, due: Iterable[Any], now: int) -> None:
     if ids:
         orphans = (_row.consumer_id.in_(ids), _row.expires_at <= now)
         lease.execute(tx.connection, sa.delete(models.LEASES).where(*orphans))
-
-
-def _take_baton(tx: Transaction) -> bool:
-    """Return whether this transaction is the one that ends leases."""
-    query = _BATON.with_for_update(skip_locked=True)
-    if lease.execute(tx.connection, query).first():
-        return True
-    if lease.execute(tx.connection, _BATON).first():
-        return False
-    # The row is missing the first time, or once the table was emptied. Of two processes
-    # that insert it, one loses the race, and begins again.
-    row = {"consumer_id": BATON, "consumer_uuid": "", "expires_at": NEVER}
-    lease.execute(tx.connection, sa.insert(models.LEASES), row)
-    return True
 
 
 def _no_lease(uuid: str) -> errors.NotFound:

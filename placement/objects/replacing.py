@@ -248,9 +248,7 @@ def _with_missing(
         return known
     if not all(map(exact_match.is_searchable, missing)):
         raise errors.BadRequest("A project or user must not have a NUL in its name.")
-    rows = [{column.key: name} for name in missing]
-    storage.insert_missing(tx.connection, column.parent.class_, rows)
-    ids = exact_match.ids_by_string(tx.connection, column, missing)
+    ids = exact_match.insert_missing(tx.connection, column, missing)
     for name in missing:
         if name not in ids:
             raise _indistinguishable(name)

@@ -1,8 +1,7 @@
 """The standard traits and resource classes, from their libraries."""
 
 import contextlib
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import os_resource_classes
 import os_traits
@@ -27,34 +26,24 @@ class Incomplete(Exception):
     """The database lacks standard names. The message says which."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Added:
-    """The names that a database lacked."""
-
-    traits: Sequence[str] = ()
-    resource_classes: Sequence[str] = ()
-
-
-def synchronise(ledger: Ledger) -> Added:
-    """Add the standard traits and resource classes that a database lacks.
+def synchronise(ledger: Ledger) -> list[str]:
+    """Add the standard traits and classes that a database lacks, and return them.
 
     Nothing is ever removed or renamed. A database that lacks nothing is only read.
     """
-    return Added(synchronise_traits(ledger), synchronise_resource_classes(ledger))
+    return [*synchronise_traits(ledger), *synchronise_resource_classes(ledger)]
 
 
 def synchronise_traits(ledger: Ledger) -> list[str]:
     """Add the traits of os-traits that a database lacks, and return them."""
-    if not ledger.read(list_missing_traits):
-        return []
-    return ledger.write(add_missing_traits)
+    missing = ledger.read(list_missing_traits)
+    return ledger.write(add_missing_traits) if missing else []
 
 
 def synchronise_resource_classes(ledger: Ledger) -> list[str]:
     """Add the classes of os-resource-classes that a database lacks, and return them."""
-    if not ledger.read(list_missing_resource_classes):
-        return []
-    return ledger.write(add_missing_resource_classes)
+    missing = ledger.read(list_missing_resource_classes)
+    return ledger.write(add_missing_resource_classes) if missing else []
 
 
 def list_missing_traits(connection: sa.Connection) -> list[str]:

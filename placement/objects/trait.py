@@ -16,7 +16,6 @@ from placement.model.resource_provider import (
 )
 from placement.model.trait import (
     CUSTOM_PREFIX,
-    LONGEST_NAME,
     UNKNOWN_TRAIT,
     Trait,
     TraitFilters,
@@ -45,9 +44,6 @@ _OF_PROVIDER = (
 )
 
 
-_BY_NAME = TRAITS.where(models.Trait.name == sa.bindparam("name"))
-
-
 def ids_by_name(connection: sa.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of traits by name; unknown ones are left out."""
     return exact_match.ids_by_string(connection, models.Trait.name, names)
@@ -64,13 +60,7 @@ def list_by_filters(connection: sa.Connection, filters: TraitFilters) -> list[Tr
 def _conditions(filters: TraitFilters) -> Iterator[sa.ColumnElement[bool]]:
     """Yield conditions for the database, enough to leave out most other traits."""
     if filters.names is not None and len(filters.names) <= storage.CHUNK:
-        yield models.Trait.name.in_(filter(exact_match.is_searchable, filters.names))
-    if filters.prefix is not None:
-        prefix = filters.prefix[: LONGEST_NAME + 1]
-        if exact_match.is_searchable(prefix):
-            yield models.Trait.name.startswith(prefix, autoescape=True)
-        else:
-            yield sa.false()
+        yield models.Trait.name.in_(exact_match.searchable(filters.names))
     if filters.associated is not None:
         had = models.Trait.id.in_(sa.select(models.ResourceProviderTrait.trait_id))
         yield had if filters.associated else ~had
@@ -78,8 +68,7 @@ def _conditions(filters: TraitFilters) -> Iterator[sa.ColumnElement[bool]]:
 
 def list_all(connection: sa.Connection) -> list[Trait]:
     """Return all traits, in the order of their ids."""
-    rows: Iterable[Any] = connection.execute(TRAITS)
-    return [Trait(*row) for row in rows]
+    return list_by_filters(connection, TraitFilters())
 
 
 def load_of_provider(connection: sa.Connection, uuid: str) -> Belongings[list[Trait]]:
@@ -110,10 +99,8 @@ def get_by_name(connection: sa.Connection, name: str) -> Trait:
 
 def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
     """Return a trait, or None if there is none of that name."""
-    if not exact_match.is_searchable(name):
-        return None
-    rows: Iterable[Any] = connection.execute(_BY_NAME, {"name": name})
-    return next((Trait(*row) for row in rows if row.name == name), None)
+    named = TraitFilters(names=frozenset({name}))
+    return next(iter(list_by_filters(connection, named)), None)
 
 
 def create(tx: Transaction, name: str) -> Trait:
@@ -133,11 +120,8 @@ def ensure(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
     ids = ids_by_name(tx.connection, wanted)
     new = sorted(name for name in wanted - ids.keys() if name.startswith(CUSTOM_PREFIX))
     if new:
-        rows = [{"name": name} for name in new]
-        storage.insert_missing(tx.connection, models.Trait, rows)
-        entries = [Entry(entry.TRAIT_CREATED, name) for name in new]
-        tx.record_names(entries)
-        ids |= ids_by_name(tx.connection, new)
+        ids |= exact_match.insert_missing(tx.connection, models.Trait.name, new)
+        tx.record_names([Entry(entry.TRAIT_CREATED, name) for name in new])
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
