@@ -37,10 +37,8 @@ def load(
     connection: sa.Connection, provider_uuids: Iterable[str]
 ) -> dict[str, dict[str, Declared]]:
     """Return the declarations of some providers, by UUID and by owner."""
-    declarations: dict[str, dict[str, Declared]] = {}
-    for chunk in storage.chunks(sorted(provider_uuids)):
-        _collect(connection, _ALL.where(_row.provider_uuid.in_(chunk)), declarations)
-    return declarations
+    chunks = storage.chunks(sorted(provider_uuids))
+    return _load(connection, [_ALL.where(_row.provider_uuid.in_(c)) for c in chunks])
 
 
 def load_all(
@@ -50,23 +48,22 @@ def load_all(
 
     They are keyed by UUID of the provider and by owner, in this order.
     """
-    declarations: dict[str, dict[str, Declared]] = {}
     query = _ALL if owner is None else _ALL.where(_row.owner == owner)
-    _collect(connection, query, declarations)
-    return declarations
+    return _load(connection, [query])
 
 
-def _collect(
-    connection: sa.Connection,
-    query: sa.Select[Any],
-    found: dict[str, dict[str, Declared]],
-) -> None:
+def _load(
+    connection: sa.Connection, queries: Iterable[sa.Select[Any]]
+) -> dict[str, dict[str, Declared]]:
+    declarations: dict[str, dict[str, Declared]] = {}
     # Many providers are declared alike, and share the values.
     parse = functools.cache(parse_document)
-    rows: Iterable[Any] = own_table.execute(connection, _table, query)
-    for uuid, owner, document in rows:
-        what = own_table.parse(_table, f"{owner} for {uuid}", document, parse)
-        found.setdefault(uuid, {})[owner] = what
+    for query in queries:
+        rows: Iterable[Any] = own_table.execute(connection, _table, query)
+        for uuid, owner, document in rows:
+            what = own_table.parse(_table, f"{owner} for {uuid}", document, parse)
+            declarations.setdefault(uuid, {})[owner] = what
+    return declarations
 
 
 def store(tx: Transaction, declared: Mapping[Key, Declared]) -> None:
