@@ -1,7 +1,8 @@
-"""Placers beside everybody else, while processes and servers are killed."""
+"""Placers beside everybody else, while processes and servers may be killed."""
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import multiprocessing
 import os
@@ -14,10 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.stress import declarer, follower, placer, proof, room, shaper
-from tests.stress.history import Amounts, shares
-from tests.stress.room import Event
+from tests.stress import actor, follower, proof, room
+from tests.stress.actor import Actor
+from tests.stress.declarer import Declarer
+from tests.stress.placer import Placer
+from tests.stress.room import Amounts, Event, shares
 from tests.stress.server import children
+from tests.stress.shaper import Shaper
 from tests.stress.world import Service
 
 # Something that harms, and is over when it returns.
@@ -82,7 +86,7 @@ def run(
 
     :param urls: the addresses of the service; processes use them in turn
     :param declares: whether a process declares hardware of the hosts meanwhile
-    :param harms: done one after the other, again and again, between pauses
+    :param harms: done one after the other, again and again, between pauses; maybe none
     """
     chance = random.Random(f"{seed} harm")
     spawn = multiprocessing.get_context("spawn")
@@ -93,33 +97,22 @@ def run(
         world = room.create(service, placers)
         reader = follower.Process(urls[-1], seed, directory)
         begin = follower.read_state(service)
-        writers = [
-            spawn.Process(
-                target=placer.run,
-                args=(urls[n % len(urls)], world, n, seed, seconds, directory),
-            )
-            for n in range(placers)
+        cast: list[tuple[type[Actor], tuple[Any, ...]]] = [
+            *((Placer, (world, number, seed)) for number in range(placers)),
+            (Shaper, (seed,)),
         ]
-        writers.append(
-            spawn.Process(
-                target=shaper.run, args=(urls[0], 0, seed, seconds, directory)
-            )
-        )
         if declares:
-            writers.append(
-                spawn.Process(
-                    target=declarer.run, args=(urls[0], world, seconds, directory)
-                )
-            )
+            cast.append((Declarer, (world,)))
+        writers = []
+        for number, (kind, arguments) in enumerate(cast):
+            # Placers may be on any node, the others are on the first one.
+            url = urls[number % len(urls) if kind is Placer else 0]
+            path = Path(directory, f"{number}-events.jsonl")
+            details = kind, url, arguments, seconds, path
+            writers.append(spawn.Process(target=actor.run, args=details))
         for writer in writers:
             writer.start()
-        until = time.monotonic() + seconds
-        number = 0
-        while time.monotonic() < until:
-            time.sleep(chance.uniform(1, 2.5))
-            harms[number % len(harms)](chance)
-            reader.kill()
-            number += 1
+        _harm(harms, reader, chance, seconds)
         for process in writers:
             process.join()
         faults = [
@@ -127,7 +120,7 @@ def run(
         ]
         events = [
             event
-            for path in sorted(Path(directory).glob("*-*.jsonl"))
+            for path in sorted(Path(directory).glob("*-events.jsonl"))
             for event in room.load(path)
         ]
         final = _settle(service, events)
@@ -153,6 +146,22 @@ def run(
     faults += proof.find_faults_of_replay(reading, begin, end, rest, resumed)
     done = Counter((event.kind, event.status) for event in events)
     return Verdict(done, len(rest[0]), reader.kills, faults)
+
+
+def _harm(
+    harms: Sequence[Harm],
+    reader: follower.Process,
+    chance: random.Random,
+    seconds: float,
+) -> None:
+    """Do harm for some time, and kill the reader of the feed again and again."""
+    until = time.monotonic() + seconds
+    next_harms = itertools.cycle(harms)
+    while time.monotonic() < until:
+        time.sleep(chance.uniform(1, 2.5))
+        for harm in itertools.islice(next_harms, 1):
+            harm(chance)
+        reader.kill()
 
 
 def _settle(service: Service, events: Sequence[Event]) -> dict[str, Amounts]:

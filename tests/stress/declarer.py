@@ -1,28 +1,29 @@
 """A process that declares hardware of the hosts that others claim."""
 
-import contextlib
 import time
-from pathlib import Path
 from typing import Any
 
-from tests.stress import history, room
+from tests.stress import room
+from tests.stress.actor import Actor
 from tests.stress.room import Event, World
-from tests.stress.world import Service, Unanswered
+from tests.stress.world import Service
 
 CLASS, OF_CHILD = "CUSTOM_TURN", "CUSTOM_TURN_OF_CHILD"
 FLEET = "/ledger/v1/fleet?fields=inventories,traits"
 DONE = {"created", "changed", "unchanged"}
 
 
-class Declarer:
+class Declarer(Actor):
     """Declares the same of each host and its child, in each turn something else.
 
     Hosts whose inventories others replace are left out.
     """
 
+    # Placements are what this is about.
+    pause = 0.1
+
     def __init__(self, service: Service, world: World) -> None:
-        self.events: list[Event] = []
-        self._service = service
+        super().__init__(service)
         self._hosts = sorted(set(world.hosts) - set(world.changing))
         self._turn = 0
         self._known = 0
@@ -30,22 +31,14 @@ class Declarer:
     def act(self) -> None:
         """Declare the next turn; if it is not known what became of it, look."""
         self._turn += 1
-        started = time.monotonic()
         body = {"owner": "stress", "trees": [self._tree(host) for host in self._hosts]}
-        status, reason = 0, ""
-        try:
-            status, document = self._service.call("POST", "/ledger/v1/apply", body)
-            reason = str(document) if status >= 400 else _not_done(document)
-        except Unanswered as exc:
-            reason = str(exc)
-        if status == 200:
+        event = self.call("apply", "POST", "/ledger/v1/apply", body, _read)
+        if event.succeeded:
             self._known = self._turn
-        ended = time.monotonic()
-        self.events.append(Event("apply", started, ended, status, reason))
-        if status in (0, 503):
-            self.look()
+        if not event.is_known:
+            self.end()
 
-    def look(self) -> None:
+    def end(self) -> None:
         """Check that each tree is wholly of a turn that may have been the last one."""
         started = time.monotonic()
         found = room.read(self._service, FLEET)["providers"]
@@ -97,20 +90,8 @@ def _state(provider: Any) -> tuple[int, str]:
     return max(totals, default=0), ",".join(provider["traits"])
 
 
-def _not_done(document: Any) -> str:
+def _read(document: Any) -> dict[str, Any]:
     """Return which trees are not as they were declared, and why."""
     wrong = [each for each in document["trees"] if each["result"] not in DONE]
-    return "; ".join(f"{each['result']}: {each['reason']}" for each in wrong)
-
-
-def run(url: str, world: World, seconds: float, directory: str) -> None:
-    """Declare for some time, and write down what happened."""
-    with contextlib.closing(Service(url)) as service:
-        declarer = Declarer(service, world)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            declarer.act()
-            # Placements are what this is about.
-            time.sleep(0.1)
-        declarer.look()
-    history.save(Path(directory, "declarer-0.jsonl"), declarer.events)
+    refused = "; ".join(f"{each['result']}: {each['reason']}" for each in wrong)
+    return {"reason": refused}

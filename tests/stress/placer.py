@@ -1,38 +1,40 @@
 """One of many processes that place consumers, beside plain claims and changes."""
 
-import contextlib
+import dataclasses
 import random
 import time
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from tests.stress import history, room
-from tests.stress.history import Amounts, shares
-from tests.stress.room import CLASS, LEAST, MOST, Event, World
-from tests.stress.world import Service, Unanswered
+from tests.stress import room
+from tests.stress.actor import Actor
+from tests.stress.room import (
+    CLASS,
+    CONTENDED,
+    LEAST,
+    MOST,
+    Amounts,
+    Event,
+    World,
+    shares,
+)
+from tests.stress.world import Service
 
 PATH = "/ledger/v1/placements"
 # How much each process holds before it gives back.
 PLENTY = 9
-# How many deeds make a check worth its while.
-LEAST_DEEDS = 20
 # How many times a request is sent before what it did is left open.
 ATTEMPTS = 60
 
 
-def _nothing(document: Any) -> dict[str, Any]:
-    """Read nothing from an answer."""
-    return {}
-
-
-class Placer:
+class Placer(Actor):
     """A user who knows what its own consumers have."""
 
+    least_deeds = 20
+
     def __init__(self, service: Service, world: World, number: int, seed: int) -> None:
-        self.events: list[Event] = []
-        self._service = service
+        super().__init__(service)
         self._world = world
         self._chance = random.Random(f"{seed} {number}")
         self._own: dict[str, Amounts] = {}
@@ -49,6 +51,9 @@ class Placer:
             self.place_again: 2,
             self.join_or_leave: 4,
             self.claim: 4,
+            self.hand_over: 2,
+            self.contend: 4,
+            self.look: 3,
             self.change: 1,
             self.lease: 1,
             self.lease_and_confirm: 1,
@@ -118,23 +123,72 @@ class Placer:
         consumer = str(uuid.uuid4())
         hosts = self._chance.sample(self._world.hosts, self._chance.randint(1, 2))
         amounts = {host: {CLASS: self._chance.randint(1, 2)} for host in hosts}
-        body = {
-            "allocations": {
-                host: {"resources": resources} for host, resources in amounts.items()
-            },
-            "project_id": "crash",
-            "user_id": "crash",
-            "consumer_generation": None,
-            "consumer_type": "CRASH",
-        }
         self._until_known(
             "claim",
             "PUT",
             f"/allocations/{consumer}",
-            body,
+            room.claim(amounts, None),
             lambda document: {"has": {consumer: amounts}},
             consumers=[consumer],
         )
+
+    def hand_over(self) -> None:
+        """Let one consumer go and a new one have what it had, in one request."""
+        if not self._own:
+            return
+        giver, taker = self._chance.choice(sorted(self._own)), str(uuid.uuid4())
+        amounts = self._own.pop(giver)
+        begin = len(self.events)
+        self._until_known(
+            "claim",
+            "POST",
+            "/allocations",
+            {giver: room.claim({}, 1), taker: room.claim(amounts, None)},
+            lambda document: {"has": {taker: amounts}},
+            consumers=[taker],
+        )
+        for event in self.events[begin:]:
+            # A repeated request is refused if the giver is gone.
+            status = 404 if event.status == 409 else event.status
+            gone = dataclasses.replace(
+                event, kind="release", status=status, consumers=[giver], has={}
+            )
+            self.events.append(gone)
+
+    def contend(self) -> None:
+        """Change consumers that others change as well, if they are as they were."""
+        guards: dict[str, int | None] = {}
+        body = {}
+        some = self._chance.sample(self._world.shared, self._chance.randint(1, 2))
+        for consumer in some:
+            document = self._read_consumer(consumer)
+            guards[consumer] = document.get("consumer_generation")
+            # They never go: else a generation could come back with other amounts.
+            host = self._chance.choice(self._world.hosts)
+            after = {host: {CONTENDED: self._chance.randint(1, 4)}}
+            if after == shares(document):
+                after[host][CONTENDED] += 1
+            body[consumer] = room.claim(after, guards[consumer])
+        self.call("contend", "POST", "/allocations", body, guards=guards)
+
+    def look(self) -> None:
+        """Read what a consumer has, which is what it was left with."""
+        if self._own:
+            consumer = self._chance.choice(sorted(self._own))
+            self._read_consumer(consumer, self._own[consumer])
+
+    def _read_consumer(self, consumer: str, expected: Amounts | None = None) -> Any:
+        started = time.monotonic()
+        document = room.read(self._service, f"/allocations/{consumer}")
+        reason = ""
+        if expected is not None and shares(document) != expected:
+            reason = f"{consumer} was left with {expected} and has {document}"
+        seen = {
+            host: each["generation"] for host, each in document["allocations"].items()
+        }
+        ended = time.monotonic()
+        self.events.append(Event("look", started, ended, 200, reason, seen=seen))
+        return document
 
     def release(self) -> None:
         """Let some consumers go."""
@@ -150,7 +204,7 @@ class Placer:
         for first in (True, *[False] * ATTEMPTS):
             generation = room.read(self._service, path)["generation"]
             body = room.inventory(generation, total)
-            event = self._call(
+            event = self.call(
                 "inventory",
                 "PUT",
                 f"{path}/inventories",
@@ -170,7 +224,7 @@ class Placer:
         self._own.pop(consumer)
         body = {"seconds": 1}
         path = f"/ledger/v1/leases/{consumer}"
-        self._call("lease", "PUT", path, body, consumers=[consumer])
+        self.call("lease", "PUT", path, body, consumers=[consumer])
 
     def lease_and_confirm(self) -> None:
         """Give a consumer a lease, renew it, and let its claims stay after all."""
@@ -178,8 +232,8 @@ class Placer:
             return
         path = f"/ledger/v1/leases/{self._chance.choice(sorted(self._own))}"
         for _ in range(2):
-            self._until_known("shape", "PUT", path, {"seconds": 600}, _nothing)
-        self._until_known("shape", "DELETE", path, None, _nothing)
+            self._until_known("shape", "PUT", path, {"seconds": 600})
+        self._until_known("shape", "DELETE", path)
 
     def _body(self, consumers: list[str]) -> dict[str, Any]:
         return {
@@ -215,8 +269,6 @@ class Placer:
                 "release",
                 "DELETE",
                 f"/allocations/{consumer}",
-                None,
-                _nothing,
                 consumers=[consumer],
             )
             self._own.pop(consumer, None)
@@ -226,13 +278,13 @@ class Placer:
         kind: str,
         method: str,
         path: str,
-        body: Any,
-        read: Callable[[Any], dict[str, Any]],
+        body: Any = None,
+        read: Callable[[Any], dict[str, Any]] | None = None,
         **members: Any,
     ) -> Event:
         """Send a request until it is known what it did; remember what there is then."""
         for attempt in range(ATTEMPTS):
-            event = self._call(
+            event = self.call(
                 kind, method, path, body, read, first=not attempt, **members
             )
             if event.is_known:
@@ -242,42 +294,3 @@ class Placer:
         if event.succeeded:
             self._own.update(event.has)
         return event
-
-    def _call(
-        self,
-        kind: str,
-        method: str,
-        path: str,
-        body: Any,
-        read: Callable[[Any], dict[str, Any]] = _nothing,
-        **members: Any,
-    ) -> Event:
-        started = time.monotonic()
-        reason = ""
-        try:
-            status, document = self._service.call(method, path, body)
-            if status >= 400:
-                error = document["errors"][0]
-                reason = f"{error.get('code', '')} {error['detail']}"
-            else:
-                members |= read(document)
-        except Unanswered as exc:
-            status, reason = 0, str(exc)
-        ended = time.monotonic()
-        self.events.append(Event(kind, started, ended, status, reason, **members))
-        return self.events[-1]
-
-
-def run(
-    url: str, world: World, number: int, seed: int, seconds: float, directory: str
-) -> None:
-    """Act for some time, and write down what happened."""
-    with contextlib.closing(Service(url)) as service:
-        placer = Placer(service, world, number, seed)
-        began = time.monotonic()
-        done = 0
-        # On a slow machine longer, so that there is something to check.
-        while time.monotonic() < began + seconds * (1 if done >= LEAST_DEEDS else 2):
-            placer.act()
-            done += 1
-    history.save(Path(directory, f"placer-{number}.jsonl"), placer.events)

@@ -2,22 +2,27 @@
 
 import dataclasses
 import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.stress import follower
 from tests.stress.follower import State
-from tests.stress.history import Amounts
-from tests.stress.room import CLASS, FOREVER, MOST, Event, World
+from tests.stress.room import CLASS, FOREVER, MOST, Amounts, Event, World
 
-# What may be answered, by kind of request; any request may be answered 503.
+# What may be answered, by kind of request: patterns of the reason, by status. Any
+# request may be answered 503.
 ALLOWED = {
     "place": {200: "", 201: "", 409: "placement.no_room"},
     "claim": {204: "", 409: "would exceed the capacity"},
     "release": {204: ""},
     "inventory": {200: "", 409: "placement.concurrent_update"},
     "lease": {200: ""},
+    "contend": {
+        204: "",
+        409: "would exceed the capacity|consumer generation conflict",
+    },
 }
 # … if an earlier attempt may have done it.
 ALLOWED_AGAIN = {
@@ -33,6 +38,7 @@ def find_faults(
 
     :param final: what consumers of the events have in the end, those with anything
     """
+    yield from _generations_over_time(events)
     for event in events:
         yield from _answer(event)
         if event.kind == "place" and event.succeeded:
@@ -66,9 +72,27 @@ def _answer(event: Event) -> Iterator[str]:
     if not event.first:
         allowed.append(ALLOWED_AGAIN.get(event.kind, {}))
     if not any(
-        event.status in each and each[event.status] in event.reason for each in allowed
+        event.status in each and re.search(each[event.status], event.reason)
+        for each in allowed
     ):
         yield f"{event.kind} was answered {event.status}: {event.reason}"
+
+
+def _generations_over_time(events: Iterable[Event]) -> Iterator[str]:
+    """Check that a later reader never sees an older generation."""
+    seen = defaultdict(list)
+    for event in events:
+        for uuid, generation in event.seen.items():
+            seen[uuid].append((event.started, event.ended, generation))
+    for uuid, observations in seen.items():
+        finished = sorted(observations, key=lambda each: each[1])
+        newest, number = 0, 0
+        for started, _, generation in sorted(observations):
+            while finished[number][1] < started:
+                newest = max(newest, finished[number][2])
+                number += 1
+            if generation < newest:
+                yield f"{uuid} went from generation {newest} back to {generation}"
 
 
 def _placed(world: World, event: Event) -> Iterator[str]:
@@ -303,6 +327,7 @@ def find_faults_of_feed(
         yield from _over_capacity(state, grown)
         yield from _on_one_host(world, state, moved)
     yield from _all_or_nothing(events, entries)
+    yield from find_faults_of_shared(world, events, entries)
 
 
 def _entry(state: State, entry: Any) -> Iterator[str]:
@@ -365,6 +390,30 @@ def _all_or_nothing(events: Iterable[Event], entries: Iterable[Any]) -> Iterator
         requests = {request_of.get(consumer) for consumer in event.consumers}
         if len(requests) > 1:
             yield f"{event.consumers} were placed by {requests}, not together"
+
+
+def find_faults_of_shared(
+    world: World, events: Iterable[Event], entries: Iterable[Any]
+) -> Iterator[str]:
+    """Yield where writes of shared consumers cannot have come one after the other.
+
+    They never write what is there already, so each that succeeds has an entry.
+    """
+    reached: dict[str, int] = dict.fromkeys(world.shared, 0)
+    for entry in entries:
+        uuid = entry["subject"]
+        if entry["type"] == "allocations.changed" and uuid in reached:
+            if entry["generation"] != reached[uuid] + 1:
+                yield f"{uuid} went from {reached[uuid]} to {entry['generation']}"
+            reached[uuid] = entry["generation"]
+    left: Counter[tuple[str, int | None]] = Counter()
+    for event in events:
+        left.update(event.guards.items() if event.succeeded else ())
+    for (uuid, generation), count in left.items():
+        if count > 1:
+            yield f"{count} writes found {uuid} with generation {generation}"
+        if (generation or 0) >= reached[uuid]:
+            yield f"a write after generation {generation} of {uuid} is lost"
 
 
 def find_faults_of_replay(

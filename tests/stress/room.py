@@ -5,13 +5,17 @@ import dataclasses
 import json
 import time
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.stress.history import Amounts
 from tests.stress.world import Service, Unanswered
 
-CLASS = "VCPU"
+# Amounts by resource class name, by provider UUID.
+Amounts = dict[str, dict[str, int]]
+
+# What is placed, and what consumers use that all processes write to.
+CLASS, CONTENDED = "VCPU", "MEMORY_MB"
 # What a host has; those that change have from LEAST to it.
 MOST, LEAST = 6, 3
 # How many hosts each of the two racks has.
@@ -21,14 +25,16 @@ FOREVER = float("inf")
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """The UUIDs of hosts by rack, of those whose inventory changes, and of a group.
+    """The UUIDs of hosts by rack, of those whose inventory changes, and of consumers.
 
     The group has one consumer for each process; no two of them are ever on one host.
+    All processes write to the ``shared`` consumers.
     """
 
     racks: dict[str, list[str]]
     changing: list[str]
     group: list[str]
+    shared: list[str]
 
     @property
     def hosts(self) -> list[str]:
@@ -44,7 +50,8 @@ class Event:
     ``has`` what they have after a success; those who went have nothing. ``per`` is
     ``host`` or ``rack``, in which at most ``at_most`` of the consumers and of those
     ``beside`` may be, and ``within`` names the hosts that may be used. ``total`` is the
-    new inventory of a ``host``.
+    new inventory of a ``host``. ``guards`` are the generations that shared consumers
+    had to have, ``seen`` those that the answer has of hosts.
     """
 
     kind: str
@@ -65,6 +72,8 @@ class Event:
     within: list[str] = dataclasses.field(default_factory=list)
     host: str = ""
     total: int = 0
+    guards: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    seen: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def is_known(self) -> bool:
@@ -74,6 +83,13 @@ class Event:
     @property
     def succeeded(self) -> bool:
         return 200 <= self.status < 300
+
+
+def save(path: Path, events: Iterable[Event]) -> None:
+    """Write events to a file."""
+    with path.open("w") as file:
+        for event in events:
+            file.write(json.dumps(dataclasses.asdict(event)) + "\n")
 
 
 def load(path: Path) -> list[Event]:
@@ -125,15 +141,38 @@ def create(service: Service, processes: int) -> World:
             path = f"/resource_providers/{host}/aggregates"
             _expect(service.call("PUT", path, body))
     changing = [hosts[number] for number in range(2) for hosts in racks.values()]
-    group = [str(uuid.uuid4()) for _ in range(processes)]
-    return World(racks, changing[:processes], group)
+    group, shared = (
+        [str(uuid.uuid4()) for _ in range(number)] for number in (processes, 3)
+    )
+    return World(racks, changing[:processes], group, shared)
 
 
 def inventory(generation: int, total: int) -> dict[str, Any]:
     """Return all that a host has."""
     return {
         "resource_provider_generation": generation,
-        "inventories": {CLASS: {"total": total}},
+        "inventories": {CLASS: {"total": total}, CONTENDED: {"total": MOST}},
+    }
+
+
+def claim(amounts: Amounts, generation: int | None) -> dict[str, Any]:
+    """Return the body that gives a consumer all that it is to have."""
+    return {
+        "allocations": {
+            host: {"resources": resources} for host, resources in amounts.items()
+        },
+        "project_id": "crash",
+        "user_id": "crash",
+        "consumer_generation": generation,
+        "consumer_type": "CRASH",
+    }
+
+
+def shares(document: Any) -> Amounts:
+    """Return the amounts in a document of the allocations of a consumer."""
+    return {
+        provider: each["resources"]
+        for provider, each in document["allocations"].items()
     }
 
 

@@ -1,16 +1,13 @@
 """A process that changes everything but claims: trees, traits, classes, aggregates."""
 
-import contextlib
 import random
-import time
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from tests.stress import history, room
-from tests.stress.room import Event
-from tests.stress.world import Service, Unanswered
+from tests.stress import room
+from tests.stress.actor import Actor
+from tests.stress.world import Service
 
 CLASSES = ("DISK_GB", "MEMORY_MB", "CUSTOM_SHAPED")
 TRAITS = ("CUSTOM_ROUND", "CUSTOM_SQUARE", "HW_CPU_X86_SSE")
@@ -18,16 +15,17 @@ TRAITS = ("CUSTOM_ROUND", "CUSTOM_SQUARE", "HW_CPU_X86_SSE")
 MOST_USED = 4
 
 
-class Shaper:
+class Shaper(Actor):
     """Does to providers of its own whatever the API offers, sure of nothing.
 
     Requests are not sent again: the feed tells what became of them.
     """
 
-    def __init__(self, service: Service, number: int, seed: int) -> None:
-        self.events: list[Event] = []
-        self._service = service
-        self._chance = random.Random(f"{seed} shaper {number}")
+    pause = 0.02
+
+    def __init__(self, service: Service, seed: int) -> None:
+        super().__init__(service)
+        self._chance = random.Random(f"{seed} shaper")
         self._trees: dict[str, str | None] = {}
         self._used: list[str] = []
         self._aggregates = [str(uuid.uuid4()) for _ in range(3)]
@@ -186,26 +184,4 @@ class Shaper:
         self._call("PUT", f"/resource_providers/{each}/{what}", body)
 
     def _call(self, method: str, path: str, body: Any = None) -> int:
-        started = time.monotonic()
-        reason = ""
-        try:
-            status, document = self._service.call(method, path, body)
-            if status >= 400:
-                reason = document["errors"][0]["detail"]
-        except Unanswered as exc:
-            status, reason = 0, str(exc)
-        ended = time.monotonic()
-        self.events.append(Event("shape", started, ended, status, reason))
-        return status
-
-
-def run(url: str, number: int, seed: int, seconds: float, directory: str) -> None:
-    """Act for some time, and write down what happened."""
-    with contextlib.closing(Service(url)) as service:
-        shaper = Shaper(service, number, seed)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            shaper.act()
-            # Placements are what this is about.
-            time.sleep(0.02)
-    history.save(Path(directory, f"shaper-{number}.jsonl"), shaper.events)
+        return self.call("shape", method, path, body).status

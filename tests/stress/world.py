@@ -1,17 +1,12 @@
-"""The world of the stress test: providers of a few kinds, and their consumers."""
+"""Requests to the service under stress."""
 
-import dataclasses
 import http.client
 import json
-import uuid
 from typing import Any
 from urllib import parse
 
 VERSION = "1.38"
 PATIENCE_SECONDS = 60
-
-# What inventories hold at the least and the most while they change.
-SMALL, LARGE = 20, 40
 
 
 class Unanswered(Exception):
@@ -65,69 +60,3 @@ class Service:
         if status != 200:
             raise Unanswered(f"GET {path}: {status} {document}")
         return document
-
-
-@dataclasses.dataclass(frozen=True)
-class World:
-    """The UUIDs of all who take part.
-
-    ``steady`` providers never change what they have, ``changing`` ones have more and
-    less of it, and each process has a pair of its own between which everything moves.
-    All processes write to the ``shared`` consumers, each to its own ``private`` ones.
-    """
-
-    steady: list[str]
-    changing: list[str]
-    pairs: list[tuple[str, str]]
-    shared: list[str]
-    private: list[list[str]]
-
-    @property
-    def providers(self) -> list[str]:
-        return [*self.steady, *self.changing, *(each for p in self.pairs for each in p)]
-
-    @property
-    def consumers(self) -> list[str]:
-        return [*self.shared, *(each for some in self.private for each in some)]
-
-    def limit(self, provider: str) -> int:
-        """Return what a provider can never be asked for more than."""
-        return SMALL if provider in self.steady else LARGE
-
-
-def create(service: Service, processes: int) -> World:
-    """Create a new world, besides whatever the service has already."""
-    world = World(
-        steady=_uuids(4),
-        changing=_uuids(2),
-        pairs=[(one, other) for one, other in (_uuids(2) for _ in range(processes))],
-        shared=_uuids(3),
-        private=[_uuids(6) for _ in range(processes)],
-    )
-    for provider in world.providers:
-        _expect(200, service.call("POST", "/resource_providers", _named(provider)))
-    filled = [*world.steady, *world.changing, *(home for home, _ in world.pairs)]
-    for provider in filled:
-        total = SMALL if provider in world.steady else LARGE
-        path = f"/resource_providers/{provider}/inventories"
-        _expect(200, service.call("PUT", path, inventories(0, total)))
-    return world
-
-
-def inventories(generation: int, total: int) -> dict[str, Any]:
-    """Return all the inventories of a provider; a total of 0 means none."""
-    wanted = {"VCPU": {"total": total}, "MEMORY_MB": {"total": total}} if total else {}
-    return {"resource_provider_generation": generation, "inventories": wanted}
-
-
-def _uuids(number: int) -> list[str]:
-    return [str(uuid.uuid4()) for _ in range(number)]
-
-
-def _named(provider: str) -> dict[str, str]:
-    return {"uuid": provider, "name": f"stress-{provider}"}
-
-
-def _expect(status: int, answer: tuple[int, Any]) -> None:
-    if answer[0] != status:
-        raise Unanswered(f"expected {status}, got {answer}")
