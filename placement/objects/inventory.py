@@ -122,7 +122,7 @@ def replace_of_many(
             for key, each in stored.items()
             if key in rows or each.name in left_out
         }
-    _remove(tx, wanted, {key: stored[key] for key in stored.keys() - rows.keys()})
+    _remove(tx, wanted, stored, stored.keys() - rows.keys())
     _update(tx, {key: rows[key] for key in rows.keys() & stored.keys()})
     _insert(tx, {key: rows[key] for key in rows.keys() - stored.keys()})
     before: dict[int, dict[str, Inventory]] = {}
@@ -223,17 +223,21 @@ def _in_single_precision(ratio: float) -> float:
 
 
 def _remove(
-    tx: Transaction, providers: Iterable[ResourceProvider], gone: Mapping[Key, Stored]
+    tx: Transaction,
+    providers: Iterable[ResourceProvider],
+    stored: Mapping[Key, Stored],
+    gone: Iterable[Key],
 ) -> None:
     """Remove inventories of providers.
 
+    :param gone: which of the stored ones
     :raises InventoryInUse: some have allocations; the error names those of the first
         provider
     """
     used: dict[int, list[str]] = {}
-    for (provider_id, _), stored in sorted(gone.items()):
-        if stored.used:
-            used.setdefault(provider_id, []).append(stored.name)
+    for key in sorted(gone):
+        if stored[key].used:
+            used.setdefault(key[0], []).append(stored[key].name)
     for provider in providers:
         if provider.id in used:
             raise errors.InventoryInUse(
