@@ -42,7 +42,8 @@ def list_page(
     """
     conditions = [CONDITIONS[name](value) for name, value in filters.items()]
     query = ledger.NODES.where(*conditions, *_after_marker(connection, page))
-    query = query.order_by(*_order(page)).limit(page.limit + 1)
+    order = [key.desc() if page.descending else key.asc() for key in _keys(page)]
+    query = query.order_by(*order).limit(page.limit + 1)
     nodes = ledger.read(connection, query)
     return nodes[: page.limit], len(nodes) > page.limit
 
@@ -78,10 +79,6 @@ def _keys(page: Page) -> list[sa.ColumnElement[Any]]:
     return [present, column, models.Node.id]
 
 
-def _order(page: Page) -> list[sa.ColumnElement[Any]]:
-    return [key.desc() if page.descending else key.asc() for key in _keys(page)]
-
-
 def _after_marker(
     connection: sa.Connection, page: Page
 ) -> Iterator[sa.ColumnElement[bool]]:
@@ -92,16 +89,8 @@ def _after_marker(
     marker = connection.execute(query).first()
     if marker is None:
         raise errors.BadRequest(f"Node {page.marker}, the marker, could not be found.")
-    present, value, node_id = marker
-    beyond = [(keys[0], sa.literal(present)), (keys[2], sa.literal(node_id))]
-    if value is not None:
-        beyond.insert(1, (keys[1], sa.literal(value, keys[1].type)))
-    yield sa.or_(
-        *(
-            sa.and_(
-                *(key == at for key, at in beyond[:depth]),
-                key < at if page.descending else key > at,
-            )
-            for depth, (key, at) in enumerate(beyond)
-        )
-    )
+    # Nodes without a value are told apart by the first key alone.
+    pairs = [pair for pair in zip(keys, marker, strict=True) if pair[1] is not None]
+    place = sa.tuple_(*(key for key, _ in pairs))
+    at = sa.tuple_(*(sa.literal(value, key.type) for key, value in pairs))
+    yield place < at if page.descending else place > at
