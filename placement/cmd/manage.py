@@ -45,9 +45,7 @@ WITHOUT_DATABASE = (demonstration.CATEGORY, OPENAPI, copying.CATEGORY)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    shell = command.wants_completion(given)
-    if shell:
-        command.print_completion(shell, PROGRAM, main, "", *HELPS)
+    if command.completes(given, PROGRAM, main, "", *HELPS):
         return 0
     config = cfg.ConfigOpts()
     conf.register(config)
@@ -62,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with pipe.dropping_the_rest():
             return _run(config)
     except command.TROUBLE as exc:
-        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        command.complain(PROGRAM, exc, config)
         if isinstance(exc, cfg.RequiredOptError):
             advice.print_way_on(PROGRAM, config, given)
         return _code_of_trouble(config)

@@ -125,9 +125,7 @@ def _check_service(of: Program, checks: Checks) -> Result:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the checks, print their results, and return the exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    shell = command.wants_completion(given)
-    if shell:
-        command.print_completion(shell, PROGRAM, main, "", "upgrade")
+    if command.completes(given, PROGRAM, main, "", "upgrade"):
         return 0
     config = cfg.ConfigOpts()
     conf.register(config)
@@ -136,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config(given, project=conf.PROJECT, prog=PROGRAM)
     except command.TROUBLE as exc:
-        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        command.complain(PROGRAM, exc, config)
         if isinstance(exc, cfg.RequiredOptError):
             advice.print_way_on(PROGRAM, config, given)
         return 1
@@ -145,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             exit_code: int = config.command.action_fn()
             return exit_code
     except command.TROUBLE as exc:
-        command.complain(PROGRAM, exc, verbose=command.is_verbose(config))
+        command.complain(PROGRAM, exc, config)
         return NOT_CHECKED
     finally:
         checks.close()

@@ -40,7 +40,14 @@ class Chores:
         self._beginnings: dict[int, object] = {}
         self._ended = threading.Event()
         weakref.finalize(self, self._ended.set)
-        _begin_after_forks(weakref.ref(self))
+        # Without a reference to this, which would keep it.
+        reference = weakref.WeakMethod(self.start)
+
+        def begin_in_child() -> None:
+            if start := reference():
+                start()
+
+        os.register_at_fork(after_in_child=begin_in_child)
 
     def start(self) -> None:
         """Begin with the chores, if this process has not done so yet."""
@@ -52,17 +59,6 @@ class Chores:
             threading.Thread(
                 target=_repeat, args=[chore, self._ended], name=chore.name, daemon=True
             ).start()
-
-
-def _begin_after_forks(reference: "weakref.ref[Chores]") -> None:
-    """Begin with chores in each process that is forked from this one."""
-
-    def in_child() -> None:
-        chores = reference()
-        if chores:
-            chores.start()
-
-    os.register_at_fork(after_in_child=in_child)
 
 
 def _repeat(chore: Chore, ended: threading.Event) -> None:

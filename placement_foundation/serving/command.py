@@ -49,44 +49,42 @@ def describe(exc: BaseException) -> str:
     return trouble.describe(cause or exc)
 
 
-def complain(program: str, exc: BaseException, *, verbose: bool = False) -> None:
+def complain(
+    program: str, exc: BaseException, config: cfg.ConfigOpts | None = None
+) -> None:
     """Print what went wrong, for the operator.
 
-    :param verbose: whether a traceback comes before the line
+    :param config: if its option ``debug`` is set, a traceback comes before the line
     """
-    if verbose:
-        traceback.print_exception(exc)
+    with contextlib.suppress(cfg.Error):
+        if config and config.debug:
+            traceback.print_exception(exc)
     print(f"{program}: {describe(exc)}", file=sys.stderr)
 
 
-def is_verbose(config: cfg.ConfigOpts) -> bool:
-    """Return whether the operator asked for details."""
-    try:
-        return bool(config.debug)
-    except cfg.Error:
-        return False
+def completes(
+    arguments: Sequence[str],
+    program: str,
+    run: Callable[[Sequence[str]], object],
+    *helps: str,
+) -> bool:
+    """Print a script that lets a shell complete arguments, if arguments ask for one.
 
-
-def wants_completion(arguments: Sequence[str]) -> str | None:
-    """Return the shell for which a completion script is wanted, None if none is."""
-    words = " ".join(arguments).replace("=", " ").split()
-    for name, value in itertools.pairwise(words):
-        if name == completion.OPTION and value in completion.SHELLS:
-            return value
-    return None
-
-
-def print_completion(
-    shell: str, program: str, run: Callable[[Sequence[str]], object], *helps: str
-) -> None:
-    """Print the script that lets a shell complete the arguments of a command.
+    It is for commands whose parser oslo.config hides.
 
     :param run: runs the command with arguments
     :param helps: the arguments before ``--help`` that make it show its help
     """
-    words = (word for one in helps for word in _words(run, one.split()))
-    with pipe.dropping_the_rest():
-        print(completion.script(shell, program, words))
+    given = " ".join(arguments).replace("=", " ").split()
+    for name, shell in itertools.pairwise(given):
+        if name == completion.OPTION and shell in completion.SHELLS:
+            words = {word for one in helps for word in _words(run, one.split())}
+            with pipe.dropping_the_rest():
+                if shell == "zsh":
+                    print("autoload -U +X bashcompinit && bashcompinit")
+                print(f"complete -W '{' '.join(sorted(words))}' {program}")
+            return True
+    return False
 
 
 def _words(run: Callable[[Sequence[str]], object], before: list[str]) -> Iterable[str]:

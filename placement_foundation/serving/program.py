@@ -102,18 +102,17 @@ def serve(program: Program, asked: argparse.Namespace) -> int:
 
     :param asked: the values of the arguments from ``add_arguments``
     """
-    try:
-        config = configure(program, asked.config_file)
+
+    def work(config: cfg.ConfigOpts) -> None:
         _check_exposure(config, asked)
         prepare_database(program, config)
         program.check(config)
         listener = _listen(asked.host, asked.port)
         _open_log(program, config)
-    except Unusable as exc:
-        return refuse(program, exc)
-    _announce(program, config, listener, asked.workers)
-    _serve(program, config, listener, asked.workers)
-    return 0
+        _announce(program, config, listener, asked.workers)
+        _serve(program, config, listener, asked.workers)
+
+    return run_configured(program, asked, work)
 
 
 def _serve(
@@ -183,14 +182,9 @@ def run_configured(
     try:
         work(configure(program, asked.config_file))
     except Unusable as exc:
-        return refuse(program, exc)
+        command.complain(program.name, exc)
+        return 1
     return 0
-
-
-def refuse(program: Program, exc: Unusable) -> int:
-    """Print for the operator why nothing was done; return the exit code."""
-    command.complain(program.name, exc)
-    return 1
 
 
 def configure(program: Program, files: Sequence[str] | None) -> cfg.ConfigOpts:

@@ -9,7 +9,6 @@ from wsgiref import simple_server
 
 from placement_foundation.http import monitoring
 from placement_foundation.http.middleware import Surrounded
-from placement_foundation.http.monitoring import Page, Text
 from placement_foundation.option import Place
 
 if TYPE_CHECKING:
@@ -63,10 +62,3 @@ def _nothing_here(
 ) -> Iterable[bytes]:
     start_response("404 Not Found", [("content-length", "0")])
     return []
-
-
-def metrics_page() -> Page:
-    """Return the page with the metrics of this process, and of those beside it."""
-    from placement_foundation.observing import metrics
-
-    return Page(lambda: Text(metrics.render(), media_type=metrics.MEDIA_TYPE))

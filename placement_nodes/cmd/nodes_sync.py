@@ -14,6 +14,7 @@ from oslo_log import log
 from placement_clients import access
 from placement_clients.access import Access, Misconfigured
 from placement_clients.client import Client
+from placement_clients.option import add_all
 from placement_foundation import option
 from placement_foundation.http import monitoring
 from placement_foundation.observing import metrics
@@ -92,23 +93,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--node", metavar="NODE", help="copy only this node: its UUID or its name"
     )
-    parser.add_argument(
-        "--remove-many",
-        action="store_true",
-        help="remove the providers of nodes that are missing in two passes, although "
-        "they are many, or all ([sync] removed_at_once)",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print what would be done, do nothing, and exit",
-    )
-    parser.add_argument(
-        "--nodes-url", metavar="URL", help="URL of the node service ([baremetal])"
-    )
-    parser.add_argument(
-        "--placement-url", metavar="URL", help="URL of Placement ([placement])"
-    )
+    flags = {
+        "--remove-many": "remove the providers of nodes that are missing in two "
+        "passes, although they are many, or all ([sync] removed_at_once)",
+        "--dry-run": "print what would be done, do nothing, and exit",
+    }
+    add_all(parser, flags, action="store_true")
+    urls = {
+        "--nodes-url": "URL of the node service ([baremetal])",
+        "--placement-url": "URL of Placement ([placement])",
+    }
+    add_all(parser, urls, metavar="URL")
     parser.add_argument(
         "--placement-token",
         metavar="TOKEN",
@@ -197,7 +192,9 @@ def _publish(config: cfg.ConfigOpts, report: Report) -> None:
         metrics.switch_on(measure.SYNC_PREFIX, measure.SYNC_MEASURES)
         checks = {"nodes": report.reads_nodes, "placement": report.reaches_placement}
         pages = monitoring.probes(checks)
-        pages["/metrics"] = side.metrics_page()
+        pages[monitoring.METRICS] = monitoring.Page(
+            lambda: monitoring.Text(metrics.render(), media_type=metrics.MEDIA_TYPE)
+        )
         side.serve_pages(config.sync.monitoring_address, pages)
 
 
