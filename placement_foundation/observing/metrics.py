@@ -9,7 +9,6 @@ import functools
 import os
 import shutil
 import tempfile
-import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-# How long a process does not log again that it cannot keep numbers, in seconds.
-QUIET_SECONDS = 3600
 # prometheus_client reads it when it is imported, so import that only when needed.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 # The method that records an amount; other kinds are added up.
@@ -44,8 +41,6 @@ class Meter(telemetry.Observer):
     def __init__(self, prefix: str, measures: Sequence[Measure]) -> None:
         import prometheus_client
 
-        # When to log again that numbers cannot be kept.
-        self._quiet_until = 0.0
         registry = prometheus_client.CollectorRegistry()
         self._metrics = {
             measure: _make(prefix, measure, registry)
@@ -64,10 +59,12 @@ class Meter(telemetry.Observer):
             getattr(child, VERBS.get(measure.kind, "inc"))(amount)
         except OSError as exc:
             # The directory is gone, for example. Numbers are not worth a request.
-            now = time.monotonic()
-            if now >= self._quiet_until:
-                self._quiet_until = now + QUIET_SECONDS
-                LOG.warning("metrics cannot be kept in %s: %s", directory(), exc)
+            _warn_once(str(exc))
+
+
+@functools.cache
+def _warn_once(reason: str) -> None:
+    LOG.warning("metrics cannot be kept in %s: %s", directory(), reason)
 
 
 def _make(prefix: str, measure: Measure, registry: Any) -> Any:

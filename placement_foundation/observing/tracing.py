@@ -101,7 +101,7 @@ def switch_on(environment: Mapping[str, str] = os.environ) -> None:
         return
     try:
         exporters = [_find(name) for name in _names(environment)]
-        telemetry.add(Tracing(lambda: _make_provider(environment, exporters)))
+        telemetry.add(Tracing(lambda: _make_provider(exporters)))
     except (ImportError, LookupError) as exc:
         LOG.warning('no traces: install the packages for them (".[otel]"): %s', exc)
 
@@ -137,19 +137,16 @@ def _find(name: str) -> Callable[[], Any]:
     raise LookupError(f"there is no exporter {name}")
 
 
-def _make_provider(
-    environment: Mapping[str, str], exporters: list[Callable[[], Any]]
-) -> "TracerProvider":
-    from opentelemetry.sdk.resources import Resource
+def _make_provider(exporters: list[Callable[[], Any]]) -> "TracerProvider":
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    named = environment.get("OTEL_SERVICE_NAME") or "service.name=" in environment.get(
-        "OTEL_RESOURCE_ATTRIBUTES", ""
+    # The environment may name the service otherwise.
+    named = Resource.create({"service.name": SERVICE}).merge(
+        OTELResourceDetector().detect()
     )
-    provider = TracerProvider(
-        resource=Resource.create({} if named else {"service.name": SERVICE})
-    )
+    provider = TracerProvider(resource=named)
     for exporter in exporters:
         provider.add_span_processor(BatchSpanProcessor(exporter()))
     return provider
