@@ -86,6 +86,19 @@ def register_options(
     config.set_default("valid_interfaces", ["internal", "public"], group)
 
 
+def read(
+    path: str, group: str = GROUP, service_type: str = SERVICE_TYPE
+) -> cfg.ConfigOpts:
+    """Return the configuration in a file, with the options for reaching a service.
+
+    :raises cfg.Error: it cannot be read or parsed
+    """
+    config = cfg.ConfigOpts()
+    register_options(config, group, service_type)
+    config([], default_config_files=[path], default_config_dirs=[])
+    return config
+
+
 def from_config(
     config: cfg.ConfigOpts, group: str = GROUP, service_type: str = SERVICE_TYPE
 ) -> Access:
@@ -146,13 +159,12 @@ def from_environment(
         raise Misconfigured(f"auth_type {auth_type}: {exc}") from exc
     if auth_type in ("none", "admin_token") and not endpoint:
         raise Misconfigured("no URL of Placement is given, nor OS_ENDPOINT_OVERRIDE")
-    cert, key = given.get("OS_CERT"), given.get("OS_KEY")
-    keystone = session.Session(
-        auth,
+    keystone = loading.session.Session().load_from_options(
+        auth=auth,
         timeout=answer_seconds,
-        verify=given.get("OS_CACERT", True),
-        # A key may be in the file of its certificate.
-        cert=(cert, key) if cert and key else cert,
+        cacert=given.get("OS_CACERT"),
+        cert=given.get("OS_CERT"),
+        key=given.get("OS_KEY"),
     )
     reached = adapter.Adapter(
         keystone,

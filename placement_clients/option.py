@@ -1,6 +1,8 @@
 """The options of every command for reaching Placement, and the client they describe."""
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from oslo_config import cfg
 
@@ -25,15 +27,14 @@ def parser_of(
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[way()],
     )
+    add_way(parser)
     completion.add(parser)
     return parser
 
 
-def way() -> argparse.ArgumentParser:
-    """Return the options for reaching Placement."""
-    parser = argparse.ArgumentParser(add_help=False)
+def add_way(parser: argparse.ArgumentParser) -> None:
+    """Add the options for reaching Placement."""
     group = parser.add_argument_group(
         "where Placement is",
         "Without any of these, the OS_* variables of the openstack command line say "
@@ -58,7 +59,12 @@ def way() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help=f"how many seconds to wait for an answer ({access.ANSWER_SECONDS:g})",
     )
-    return parser
+
+
+def add_all(group: Any, meanings: Mapping[str, str], **kind: Any) -> None:
+    """Add options of one kind, each with its name and its meaning."""
+    for name, meaning in meanings.items():
+        group.add_argument(name, help=meaning, **kind)
 
 
 def seconds(text: str) -> float:
@@ -72,10 +78,8 @@ def placement_of(asked: argparse.Namespace) -> Client:
     """Return the client that the options and the environment describe."""
     if not asked.config_file:
         return Client(from_environment(asked, asked.url))
-    config = cfg.ConfigOpts()
     try:
-        access.register_options(config)
-        config([], default_config_files=[asked.config_file], default_config_dirs=[])
+        config = access.read(asked.config_file)
         for name, given in (
             ("endpoint_override", asked.url),
             ("timeout", asked.timeout),

@@ -5,8 +5,7 @@ the host's own provider: a host may be renamed, and another one take its name.
 """
 
 from placement_clients import errors
-from placement_clients.adapter import path_of
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.record import INVENTORIES, Inventory, Provider
 from placement_reservations.capacity import LARGEST, Limits, Size, Unit
 

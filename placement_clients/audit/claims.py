@@ -5,9 +5,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from placement_clients import record
-from placement_clients.adapter import path_of
 from placement_clients.audit.life import UNKNOWN, Allocation, Claim, Owner
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.errors import NotFound, NotSupported
 from placement_clients.record import Json
 from placement_foundation.observing.progress import Progress

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from placement_clients.audit import drawing, release, undo
+from placement_clients.audit import drawing, release
 from placement_clients.audit.alive import AliveFile
 from placement_clients.audit.audit import Audit, Counts
 from placement_clients.audit.judging import ORPHAN, Finding
@@ -15,7 +15,12 @@ from placement_clients.audit.life import Source
 from placement_clients.audit.release import LEFT
 from placement_clients.audit.reserved import Reservations
 from placement_clients.client import Client
-from placement_clients.option import from_environment, parser_of, placement_of
+from placement_clients.option import (
+    add_all,
+    from_environment,
+    parser_of,
+    placement_of,
+)
 from placement_clients.output import Unusable, agrees, check_can_ask, complain, run
 from placement_foundation.observing import progress
 from placement_foundation.serving.terminal import visible
@@ -69,7 +74,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     asked = _parse(arguments)
     if asked.undo:
         return restore(placement_of(asked), asked.undo)
-    return audit(placement_of(asked), list(_sources(asked)), asked)
+    placement, sources = placement_of(asked), list(_sources(asked))
+    if asked.type:
+        for source in sources:
+            source.types = frozenset(asked.type)
+    return audit(placement, sources, asked)
 
 
 def audit(
@@ -99,7 +108,9 @@ def _report(work: Audit, found: Sequence[Finding], asked: argparse.Namespace) ->
     if asked.format == "table":
         show(found, work.counts)
     _check_release(work, len(orphans), asked)
-    path = asked.undo_file or undo.default_path()
+    now = datetime.datetime.now(datetime.UTC)
+    new = Path(f"placement-audit-undo-{now:%Y%m%dT%H%M%SZ}.ndjson")
+    path = asked.undo_file or new
     complain(PROGRAM, [f"--undo {path} claims again what is released now"])
     report = _say if asked.format == "table" else lambda *_: None
     try:
@@ -151,15 +162,15 @@ def _sources(asked: argparse.Namespace) -> Iterator[Source]:
 
     :raises Unusable: a library is missing
     """
-    for source in [*_of_openstack(asked), *_others(asked)]:
-        if asked.type:
-            source.types = frozenset(asked.type)
-        yield source
+    if asked.nova or asked.ironic:
+        yield from _of_openstack(asked)
+    if asked.reservations:
+        yield Reservations(Client(from_environment(asked, asked.reservations)))
+    for path in asked.alive:
+        yield AliveFile(path)
 
 
 def _of_openstack(asked: argparse.Namespace) -> Iterator[Source]:
-    if not (asked.nova or asked.ironic):
-        return
     try:
         from placement_clients.audit import sdk
     except ModuleNotFoundError as exc:
@@ -175,13 +186,6 @@ def _of_openstack(asked: argparse.Namespace) -> Iterator[Source]:
         from placement_clients.audit.ironic import Ironic
 
         yield Ironic(sdk.connect(asked.config_file, "ironic").baremetal)
-
-
-def _others(asked: argparse.Namespace) -> Iterator[Source]:
-    if asked.reservations:
-        yield Reservations(Client(from_environment(asked, asked.reservations)))
-    for path in asked.alive:
-        yield AliveFile(path)
 
 
 def name(text: str) -> str:
@@ -209,17 +213,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_living(parser: argparse.ArgumentParser) -> None:
     lives = parser.add_argument_group("sources of living consumers")
-    lives.add_argument(
-        "--nova",
-        action="store_true",
-        help="servers of all projects, and migrations; reached as by the openstack "
-        "command line, or as the [nova] section of --config-file says",
-    )
-    lives.add_argument(
-        "--ironic",
-        action="store_true",
-        help="instances of nodes; the section is [ironic]",
-    )
+    meanings = {
+        "--nova": "servers of all projects, and migrations; reached as by the "
+        "openstack command line, or as the [nova] section of --config-file says",
+        "--ironic": "instances of nodes; the section is [ironic]",
+    }
+    add_all(lives, meanings, action="store_true")
     lives.add_argument(
         "--reservations",
         metavar="URL",

@@ -5,7 +5,6 @@ import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 
-from placement_clients.adapter import path_of
 from placement_clients.audit.audit import Counts, count_kinds
 from placement_clients.audit.judging import (
     AMOUNTS,
@@ -17,7 +16,7 @@ from placement_clients.audit.judging import (
 )
 from placement_clients.audit.life import Expected
 from placement_clients.audit.release import RELEASED
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.errors import NotFound
 from placement_clients.output import Unusable, csv_cell, show_json, show_table
 from placement_clients.record import Json

@@ -76,18 +76,15 @@ def is_at(claim: Claim, host: str | None) -> bool:
     """Return whether a claim is on one host, but for what hosts share."""
     if host is None:
         return True
-    names = {host, *_as_uuid(host)}
+    names = {host}
+    with contextlib.suppress(ValueError):
+        # As Placement spells it.
+        names.add(str(uuid.UUID(host)))
     return all(
         not names.isdisjoint(part.place)
         for part in claim.parts.values()
         if not part.is_shared
     )
-
-
-def _as_uuid(text: str) -> Iterator[str]:
-    """Yield the UUID that a text may be, as Placement spells it."""
-    with contextlib.suppress(ValueError):
-        yield str(uuid.UUID(text))
 
 
 def has(claim: Claim, expected: Expected) -> bool:

@@ -4,12 +4,11 @@ import datetime
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from placement_clients.adapter import path_of
 from placement_clients.audit import claims, undo
 from placement_clients.audit.audit import Audit
 from placement_clients.audit.judging import Finding
 from placement_clients.audit.life import Claim
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.errors import BadRequest, Conflict
 from placement_clients.record import Json
 

@@ -5,11 +5,11 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from keystoneauth1 import loading
 from keystoneauth1.exceptions import ClientException
 from openstack import connection, exceptions
 from oslo_config import cfg
 
+from placement_clients import access
 from placement_clients.access import Misconfigured
 from placement_clients.audit.life import NotAnswered
 
@@ -57,25 +57,17 @@ def connect(config_file: str | None, group: str) -> Any:
         return _from_file(config_file, group)
     except (
         *(exceptions.SDKException, ClientException, cfg.Error),
-        *(TypeError, ValueError, OSError),
+        *(TypeError, ValueError, OSError, Misconfigured),
     ) as exc:
         where = config_file or os.environ.get("OS_CLOUD") or "the OS_* variables"
         raise Misconfigured(f"{where}: {exc}") from exc
 
 
 def _from_file(config_file: str, group: str) -> Any:
-    config = cfg.ConfigOpts()
-    loading.register_auth_conf_options(config, group)
-    loading.register_session_conf_options(config, group)
-    loading.register_adapter_conf_options(config, group)
-    config([], default_config_files=[config_file], default_config_dirs=[])
-    auth = loading.load_auth_from_conf_options(config, group)
-    if auth is None:
-        raise ValueError(f"[{group}] auth_type is not set")
-    session = loading.load_session_from_conf_options(config, group, auth=auth)
-    overrides = {}
-    if config[group].endpoint_override:
-        service = {"nova": "compute", "ironic": "baremetal"}[group]
-        overrides[f"{service}_endpoint_override"] = config[group].endpoint_override
-    region = config[group].region_name
-    return connection.Connection(session=session, region_name=region, **overrides)
+    service = {"nova": "compute", "ironic": "baremetal"}[group]
+    config = access.read(config_file, group, service)
+    way = access.from_config(config, group, service).adapter
+    override: dict[str, Any] = {f"{service}_endpoint_override": way.endpoint_override}
+    return connection.Connection(
+        session=way.session, region_name=way.region_name, **override
+    )

@@ -5,7 +5,6 @@ happens. A last line without an end belongs to a claim that was not touched.
 """
 
 import contextlib
-import datetime
 import io
 import json
 import os
@@ -39,12 +38,6 @@ def created(path: Path) -> Iterator[Callable[[str, Json], None]]:
         yield lambda consumer, body: write({"consumer": consumer, **body})
 
 
-def default_path() -> Path:
-    """Return the name of a new undo file."""
-    now = datetime.datetime.now(datetime.UTC)
-    return Path(f"placement-audit-undo-{now:%Y%m%dT%H%M%SZ}.ndjson")
-
-
 def read(path: Path) -> Iterator[tuple[str, Json]]:
     """Yield each consumer of a file, and the body that claims the same again.
 
@@ -56,14 +49,10 @@ def read(path: Path) -> Iterator[tuple[str, Json]]:
     for number, line in enumerate(lines, 2):
         if not line.endswith("\n"):
             return
-        yield _read_line(path, number, line)
-
-
-def _read_line(path: Path, number: int, line: str) -> tuple[str, Json]:
-    document = _parse(path, number, line)
-    if not (isinstance(document, dict) and document.keys() >= set(MEMBERS)):
-        raise Unusable(f"{path}:{number}: {', '.join(MEMBERS)} are needed")
-    return str(document.pop("consumer")), document
+        document = _parse(path, number, line)
+        if not (isinstance(document, dict) and document.keys() >= set(MEMBERS)):
+            raise Unusable(f"{path}:{number}: {', '.join(MEMBERS)} are needed")
+        yield str(document.pop("consumer")), document
 
 
 def _parse(path: Path, number: int, line: str) -> Json:

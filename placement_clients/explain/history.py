@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_utils.uuidutils import is_uuid_like
+from rich.console import Console
 
-from placement_clients.adapter import encode_query
-from placement_clients.client import Client
+from placement_clients.client import Client, encode_query
+from placement_clients.output import text_of
 from placement_clients.record import Json
 
 LIMIT = 1000
@@ -34,12 +35,13 @@ def has_changes(entries: list[Json]) -> bool:
     return any(entry["type"] != GAP for entry in entries)
 
 
-def lines_of(entries: list[Json]) -> Iterator[str]:
-    """Yield a line for each change, with its time, its request and its caller."""
-    for entry in entries:
+def draw(console: Console, document: Json) -> None:
+    """Draw a line for each change, with its time, its request and its caller."""
+    for entry in document["history"]:
         time = entry["time"][:19].replace("T", " ")
         request = entry.get("global_request_id") or entry.get("request_id") or "-"
-        yield f"{time} UTC  {request}  {_caller(entry)}  {'; '.join(_changes(entry))}"
+        line = f"{time} UTC  {request}  {_caller(entry)}  {'; '.join(_changes(entry))}"
+        console.print(text_of(line), soft_wrap=True)
 
 
 def _caller(entry: Json) -> str:

@@ -18,8 +18,7 @@ from prometheus_client import (
 )
 
 from placement_clients import record
-from placement_clients.adapter import encode_query
-from placement_clients.client import Client
+from placement_clients.client import Client, encode_query
 from placement_clients.errors import PlacementError, Unavailable, may_pass
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Away, Refused, Target
@@ -170,11 +169,16 @@ class Forwarder:
         while True:
             try:
                 document = self.placement.get(PATH, version=VERSION, query=query)
-                return _parse_page(document)
+                page = PARSE_PAGE(document)
+                for change in page["changes"]:
+                    PARSE_CHANGE(change)
+                return page
             except PlacementError as exc:
                 if exc.status == HTTPStatus.GONE:
                     raise Gone(exc.reason) from exc
-                if exc.status == HTTPStatus.NOT_FOUND or not _may_pass(exc):
+                # After any answer of a proxy, even with a status of success.
+                passes = isinstance(exc, Unavailable) or may_pass(exc.status)
+                if exc.status == HTTPStatus.NOT_FOUND or not passes:
                     raise
                 if once and exc.status in NOT_ALLOWED:
                     raise
@@ -214,18 +218,3 @@ class Forwarder:
     def _publish(self) -> None:
         if self.metrics:
             write_to_textfile(str(self.metrics), self.counts.registry)
-
-
-def _parse_page(document: Json) -> Json:
-    page = PARSE_PAGE(document)
-    for change in page["changes"]:
-        PARSE_CHANGE(change)
-    return page
-
-
-def _may_pass(exc: PlacementError) -> bool:
-    """Return whether another attempt may get the page.
-
-    It may after any answer of a proxy, even with a status of success.
-    """
-    return isinstance(exc, Unavailable) or may_pass(exc.status)

@@ -4,8 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from placement_clients.adapter import path_of
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.errors import BadRequest, Conflict, PlacementError, Unavailable
 from placement_clients.record import Candidate, Candidates, Json
 from placement_clients.request.errors import BadInput, NoValidHost, ServerTaken

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from placement_clients.adapter import encode_query
+from placement_clients.client import encode_query
 from placement_clients.errors import BadRequest
 from placement_clients.request import translation
 from placement_clients.request.errors import BadInput

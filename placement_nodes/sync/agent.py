@@ -10,8 +10,7 @@ from typing import Any
 from oslo_log import log
 
 from placement_clients import errors
-from placement_clients.adapter import path_of
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.record import INVENTORIES
 from placement_nodes.sync import plan
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable

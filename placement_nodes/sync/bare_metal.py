@@ -79,11 +79,9 @@ class BareMetal:
             response = self._way.adapter.get(
                 f"{path}?{urlencode(query, safe=',')}",
                 raise_exc=False,
-                headers={
-                    "Accept": "application/json",
-                    "OpenStack-API-Version": f"{SERVICE_TYPE} {VERSION}",
-                    "X-OpenStack-Ironic-API-Version": VERSION,
-                },
+                headers={"Accept": "application/json"},
+                microversion=VERSION,
+                microversion_service_type=SERVICE_TYPE,
                 timeout=(self._way.connect_seconds, self._way.answer_seconds),
             )
             if response.status_code == 404 and SIGN in response.headers:

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from placement_clients import errors
-from placement_clients.adapter import path_of
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.record import (
     INVENTORIES,
     TRAITS,

@@ -7,8 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from placement_clients.adapter import path_of
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.record import AGGREGATES, TRAITS
 from placement_foundation.database.storage import Database
 from placement_reservations import provider

@@ -7,7 +7,7 @@ another process than the steps before it.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from placement_clients.adapter import path_of
+from placement_clients.client import path_of
 from placement_reservations import provider
 from placement_reservations.compute import Compute
 from placement_reservations.store.flavor import flavor_of

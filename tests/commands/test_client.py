@@ -1,6 +1,5 @@
 """The client of Placement, tested with the service and with stand-ins that fail."""
 
-import dataclasses
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -11,10 +10,8 @@ import pytest
 from oslo_config import cfg
 
 from placement_clients import access, client, errors
-from placement_clients.adapter import path_of
-from placement_clients.client import Client
+from placement_clients.client import Client, path_of
 from placement_clients.record import (
-    AGGREGATES,
     INVENTORIES,
     TRAITS,
     Candidate,
@@ -107,16 +104,6 @@ def test_traits(placement: Client) -> None:
         placement.change(host, TRAITS, lambda names: {"CUSTOM_B"})
 
 
-def test_aggregates(placement: Client) -> None:
-    host = make_host(placement)
-    held = placement.change(host, AGGREGATES, lambda uuids: uuids | {AGGREGATE})
-    assert held == placement.get_part(host, AGGREGATES)
-    assert held.value == {AGGREGATE}
-    assert [each.uuid for each in placement.list_providers(member_of=AGGREGATE)] == [
-        host
-    ]
-
-
 def test_nothing_is_written_if_nothing_changes(
     placement: Client, service: Served
 ) -> None:
@@ -171,14 +158,6 @@ def configured(*lines: str) -> Callable[[Any, Served], Client]:
         return client.from_config(config)
 
     return configure
-
-
-def test_a_token_from_a_configuration(tmp_path: Any, service: Served) -> None:
-    configure = configured(
-        "auth_type = admin_token", "endpoint_override = {url}", "token = admin"
-    )
-    configure(tmp_path, service).put("/traits/CUSTOM_A", version="1.6")
-    assert service.calls[-1].headers["x-auth-token"] == "admin"
 
 
 KEYSTONE = {
@@ -531,13 +510,3 @@ def test_an_inventory_in_use_is_not_a_lost_race(
     with pytest.raises(errors.Conflict) as caught:
         drop(placement, host)
     assert caught.value.code == "placement.resource_provider.inuse"
-
-
-def test_any_other_conflict_is_raised_with_its_details(placement: Client) -> None:
-    first = placement.create_provider("same")
-    with pytest.raises(errors.Conflict) as caught:
-        placement.post("/resource_providers", {"name": "same"}, version="1.23")
-    assert caught.value.code == "placement.duplicate_name"
-    assert "same already exists" in caught.value.detail
-    assert caught.value.request_id
-    assert dataclasses.asdict(first)["generation"] == 0

@@ -78,7 +78,6 @@ LAYERS = {
         {"option"},
         {"output"},
         {"client"},
-        {"adapter"},
         {"access", "record"},
         {"errors"},
     ],
@@ -164,7 +163,7 @@ LIBRARIES = {
     | {"client", "compute", "feed", "audit"},
     "prometheus_client": {"observing", "monitoring", "feed"},
     "opentelemetry": {"observing"},
-    "keystoneauth1": {"console", "http", "sync", "access", "adapter", "compute", "conf"}
+    "keystoneauth1": {"console", "http", "sync", "access", "client", "compute", "conf"}
     | {"cmd", "audit"},
     "gunicorn": {"serving"},
     "oslo_policy": {"policy", "conf", "http", "option"},
