@@ -10,7 +10,7 @@ from placement_clients.apply.applying import OWNER, Applier
 from placement_clients.apply.declaration import Declaration
 from placement_clients.client import Client
 from placement_clients.errors import NotFound
-from placement_clients.option import parser_of, placement_of
+from placement_clients.option import add_all, parser_of, placement_of
 from placement_clients.output import (
     Unusable,
     agrees,
@@ -49,6 +49,17 @@ examples:
   placement-apply --yes --owner gpu-team gpus.yaml
   placement-apply export --host compute-1 > compute-1.yaml
 """
+# Options that are given or not, by their meaning.
+APPLYING = {
+    "--force": "take over what other owners declare otherwise",
+    "--prune": "the files are complete: remove what this owner no longer declares",
+    "--prune-all": "the same, even if that is most of what this owner declared",
+    "--yes": "need no confirmation",
+}
+SHOWING = {
+    "--all": "export standard classes and traits, too, which agents report",
+    "--json": "print the document",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,22 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--owner", metavar="NAME", help=f"the owner ({OWNER}); drift: all owners"
     )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="take over what other owners declare otherwise",
-    )
-    parser.add_argument(
-        "--prune",
-        action="store_true",
-        help="the files are complete: remove what this owner no longer declares",
-    )
-    parser.add_argument(
-        "--prune-all",
-        action="store_true",
-        help="the same, even if that is most of what this owner declared",
-    )
-    parser.add_argument("--yes", action="store_true", help="need no confirmation")
+    add_all(parser, APPLYING, action="store_true")
     parser.add_argument(
         "--host",
         action="append",
@@ -195,10 +191,5 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="export this host, by name or UUID; may be repeated",
     )
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="export standard classes and traits, too, which agents report",
-    )
-    parser.add_argument("--json", action="store_true", help="print the document")
+    add_all(parser, SHOWING, action="store_true")
     return parser

@@ -13,7 +13,7 @@ from placement_clients.feed.forwarding import Forwarder, Gone
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
-from placement_clients.option import parser_of, placement_of
+from placement_clients.option import add_all, parser_of, placement_of
 from placement_clients.output import Unusable, complain, describe, read_text, run
 
 PROGRAM = "placement-feed"
@@ -110,16 +110,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="forward only some changes, such as type=allocations; may be repeated",
     )
-    parser.add_argument(
-        "--resync",
-        action="store_true",
-        help="if the cursor is gone, send a journal.gap and go on",
-    )
-    parser.add_argument(
-        "--skip-refused",
-        action="store_true",
-        help="leave out changes that the target refuses, instead of stopping",
-    )
+    meanings = {
+        "--resync": "if the cursor is gone, send a journal.gap and go on",
+        "--skip-refused": "leave out changes that the target refuses, instead of "
+        "stopping",
+    }
+    add_all(parser, meanings, action="store_true")
     parser.add_argument(
         "--metrics",
         type=Path,

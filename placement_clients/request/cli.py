@@ -3,13 +3,13 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from placement_clients.client import Client
 from placement_clients.errors import PlacementError, Unavailable
-from placement_clients.option import placement_of, way
+from placement_clients.option import add_way, placement_of
 from placement_clients.output import (
     complain,
     read_text,
@@ -61,6 +61,35 @@ examples:
 
 `placement-request COMMAND --help` lists the options of a command.
 """
+# What each command does, in a few words and in some more.
+QUERY = (
+    "print the query string that would be sent to Placement",
+    "Print the query string that would be sent to Placement, without sending it. A "
+    "query that Placement would refuse is printed too, with the reason.",
+)
+CANDIDATES = (
+    "print the hosts that can take the server",
+    "Print the hosts that can take the server: what it would take from which "
+    "providers, and which request groups these serve. Nothing is claimed.",
+)
+BOOT = (
+    "choose hosts for servers, and claim what they need there",
+    "Choose a host for a server, or for each of several, and claim what they need "
+    "there: for all of them, or for none. A server that holds something already is "
+    "not booted; of several servers, those that are there already keep what they "
+    "have, so the same command may be run again.",
+)
+REBUILD_CHECK = (
+    "check whether a server may be rebuilt from another image where it is",
+    "Check whether a server may be rebuilt from another image where it is: whether "
+    "what it holds has the traits that the new image requires. A full host is no "
+    "obstacle.",
+)
+NODE_PATCH = (
+    "print the patch that gives a bare metal node its instance's traits",
+    "Print the JSON patch for PATCH /v1/nodes/NODE of the bare metal service: the "
+    "traits that flavor and image require. It is empty if there are none.",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -372,57 +401,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     completion.add(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_requests(commands)
-    _add_checks(commands)
-    for command in commands.choices.values():
-        command.add_argument(
-            "--json", action="store_true", help="print JSON, for programs"
-        )
+    needs = option.add_wanted, option.add_rules
+    _add(commands, "query", show_query, QUERY, *needs)
+    _add(commands, "candidates", show_candidates, CANDIDATES, *needs, add_way)
+    gang = option.add_servers, option.add_wishes
+    _add(commands, "boot", boot_servers, BOOT, *needs, add_way, *gang)
+    check = option.add_rebuild, add_way
+    _add(commands, "rebuild-check", check_rebuild, REBUILD_CHECK, *check)
+    _add(commands, "node-patch", show_node_patch, NODE_PATCH, option.add_inputs)
     return parser
 
 
-def _add_requests(commands: Any) -> None:
-    needs, place = [option.wanted(), option.rules()], way()
-    commands.add_parser(
-        "query",
-        parents=needs,
-        help="print the query string that would be sent to Placement",
-        description="Print the query string that would be sent to Placement, without "
-        "sending it. A query that Placement would refuse is printed too, with the "
-        "reason.",
-    ).set_defaults(run=show_query)
-    commands.add_parser(
-        "candidates",
-        parents=[*needs, place],
-        help="print the hosts that can take the server",
-        description="Print the hosts that can take the server: what it would take from "
-        "which providers, and which request groups these serve. Nothing is claimed.",
-    ).set_defaults(run=show_candidates)
-    commands.add_parser(
-        "boot",
-        parents=[*needs, place, option.servers(), option.wishes()],
-        help="choose hosts for servers, and claim what they need there",
-        description="Choose a host for a server, or for each of several, and claim "
-        "what they need there: for all of them, or for none. A server that holds "
-        "something already is not booted; of several servers, those that are there "
-        "already keep what they have, so the same command may be run again.",
-    ).set_defaults(run=boot_servers)
+def _add(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    texts: tuple[str, str],
+    *add_options: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Add a command.
 
-
-def _add_checks(commands: Any) -> None:
-    commands.add_parser(
-        "rebuild-check",
-        parents=[option.rebuild(), way()],
-        help="check whether a server may be rebuilt from another image where it is",
-        description="Check whether a server may be rebuilt from another image where "
-        "it is: whether what it holds has the traits that the new image requires. A "
-        "full host is no obstacle.",
-    ).set_defaults(run=check_rebuild)
-    commands.add_parser(
-        "node-patch",
-        parents=[option.inputs()],
-        help="print the patch that gives a bare metal node its instance's traits",
-        description="Print the JSON patch for PATCH /v1/nodes/NODE of the bare metal "
-        "service: the traits that flavor and image require. It is empty if there are "
-        "none.",
-    ).set_defaults(run=show_node_patch)
+    :param texts: what it does, in a list of commands and in its own help
+    """
+    short, whole = texts
+    parser = commands.add_parser(name, help=short, description=whole)
+    for add in add_options:
+        add(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.set_defaults(run=run)

@@ -4,15 +4,28 @@ import argparse
 import uuid
 from collections.abc import Iterator
 
+from placement_clients.option import add_all
 from placement_clients.record import Json
 from placement_clients.request import request, rule
 from placement_clients.request.errors import BadInput
 from placement_clients.request.request import Rule
 
+# Options of the same kind, by their meaning.
+WANTED = {
+    "--volume-backed": "the root disk is a volume, and takes no room on the host; the "
+    "image is then the output of `openstack volume show -f json`",
+    "--lenient": "ignore extra specs that cannot be parsed, with a warning; without "
+    "this option they are errors",
+}
+WITHIN = {
+    "--tenant-aggregates": "aggregates of the tenant: the host must be in one of them",
+    "--zone-aggregates": "aggregates of the availability zone: the host must be in one "
+    "of them",
+}
 
-def inputs() -> argparse.ArgumentParser:
-    """Return the options that name the flavor and the image."""
-    parser = argparse.ArgumentParser(add_help=False)
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the flavor and the image."""
     _add_flavor(parser)
     parser.add_argument(
         "--image",
@@ -20,7 +33,6 @@ def inputs() -> argparse.ArgumentParser:
         help="image: the output of `openstack image show -f json`, or a map of its "
         "properties; - is standard input",
     )
-    return parser
 
 
 def _add_flavor(parser: argparse.ArgumentParser) -> None:
@@ -33,21 +45,10 @@ def _add_flavor(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wanted() -> argparse.ArgumentParser:
-    """Return the options that describe the server."""
-    parser = argparse.ArgumentParser(add_help=False, parents=[inputs()])
-    parser.add_argument(
-        "--volume-backed",
-        action="store_true",
-        help="the root disk is a volume, and takes no room on the host; the image is "
-        "then the output of `openstack volume show -f json`",
-    )
-    parser.add_argument(
-        "--lenient",
-        action="store_true",
-        help="ignore extra specs that cannot be parsed, with a warning; without this "
-        "option they are errors",
-    )
+def add_wanted(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe the server."""
+    add_inputs(parser)
+    add_all(parser, WANTED, action="store_true")
     parser.add_argument(
         "--limit",
         type=limit,
@@ -55,12 +56,10 @@ def wanted() -> argparse.ArgumentParser:
         metavar="N",
         help="the most candidates to request, or none (%(default)s)",
     )
-    return parser
 
 
-def rules() -> argparse.ArgumentParser:
-    """Return the options for the rules of the deployment."""
-    parser = argparse.ArgumentParser(add_help=False)
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the rules of the deployment."""
     group = parser.add_argument_group("rules of the deployment")
     group.add_argument(
         "--include-disabled-hosts",
@@ -76,44 +75,30 @@ def rules() -> argparse.ArgumentParser:
         help="an aggregate only for requests that require all these traits; may be "
         "repeated",
     )
-    group.add_argument(
-        "--tenant-aggregates",
-        metavar="UUID[,UUID...]",
-        help="aggregates of the tenant: the host must be in one of them",
-    )
-    group.add_argument(
-        "--zone-aggregates",
-        metavar="UUID[,UUID...]",
-        help="aggregates of the availability zone: the host must be in one of them",
-    )
+    add_all(group, WITHIN, metavar="UUID[,UUID...]")
     group.add_argument(
         "--free-pool",
         metavar="UUID",
         help="aggregate of the hosts kept for reservations: the host must not be in "
         "it, unless the flavor has a CUSTOM_RESERVATION_... class",
     )
-    return parser
 
 
-def rebuild() -> argparse.ArgumentParser:
-    """Return the options that name a server, its flavor and its images."""
-    parser = argparse.ArgumentParser(add_help=False)
+def add_rebuild(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a server, its flavor and its images."""
     parser.add_argument(
         "--server", required=True, type=uuid.UUID, metavar="UUID", help="the server"
     )
     _add_flavor(parser)
-    parser.add_argument(
-        "--old-image", required=True, metavar="FILE", help="image that the server runs"
-    )
-    parser.add_argument(
-        "--image", required=True, metavar="FILE", help="image to rebuild from"
-    )
-    return parser
+    images = {
+        "--old-image": "image that the server runs",
+        "--image": "image to rebuild from",
+    }
+    add_all(parser, images, required=True, metavar="FILE")
 
 
-def servers() -> argparse.ArgumentParser:
-    """Return the options that say which servers, how many, and whose."""
-    parser = argparse.ArgumentParser(add_help=False)
+def add_servers(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which servers, how many, and whose."""
     parser.add_argument(
         "--server",
         action="append",
@@ -128,20 +113,18 @@ def servers() -> argparse.ArgumentParser:
         metavar="N",
         help="how many servers; those that --server does not name get new UUIDs",
     )
-    parser.add_argument("--project", required=True, help="project of the server")
-    parser.add_argument("--user", required=True, help="user of the server")
+    owner = {"--project": "project of the server", "--user": "user of the server"}
+    add_all(parser, owner, required=True)
     parser.add_argument(
         "--consumer-type",
         metavar="TYPE",
         help="consumer type to record in Placement, such as INSTANCE; needs a "
         "Placement with microversion 1.38",
     )
-    return parser
 
 
-def wishes() -> argparse.ArgumentParser:
-    """Return the options for the spread, the preferences and the lease of servers."""
-    parser = argparse.ArgumentParser(add_help=False)
+def add_wishes(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the spread, the preferences and the lease of servers."""
     group = parser.add_argument_group(
         "how they are placed",
         "These need a Placement with /ledger/v1/placements, like several servers; any "
@@ -175,7 +158,6 @@ def wishes() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="what is claimed ends by itself after that time, unless it is confirmed",
     )
-    return parser
 
 
 def servers_of(asked: argparse.Namespace) -> list[str]:

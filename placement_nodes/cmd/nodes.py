@@ -2,16 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from placement_clients import access, output
 from placement_clients.access import Misconfigured
+from placement_clients.option import add_all
 from placement_foundation.serving import command, completion, pipe, program
 from placement_nodes import app, conf, policy
 from placement_nodes.db import migration
-from placement_nodes.sync import listing
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable
+
+COLUMNS = ("uuid", "name", "resource_class", "provision_state", "traits")
 
 
 def _example(url: str) -> str:
@@ -50,16 +52,30 @@ def serve(asked: argparse.Namespace) -> int:
 
 def list_nodes(asked: argparse.Namespace) -> int:
     """List nodes by their traits: of this service, or of Ironic."""
-    wanted = asked.trait, asked.any_trait, asked.not_trait
     try:
         way = access.from_environment(url=asked.url, token=asked.token)
-        nodes = BareMetal(way, listing.COLUMNS).list_nodes()
+        nodes = BareMetal(way, COLUMNS).list_nodes()
         with pipe.dropping_the_rest():
-            output.show_table(listing.COLUMNS, listing.rows(nodes, *wanted))
+            output.show_table(COLUMNS, _rows(nodes, asked))
     except (Misconfigured, Unreadable, pipe.Unwritable) as exc:
         command.complain(PROGRAM.name, exc)
         return 1
     return 0
+
+
+def _rows(
+    nodes: Iterable[Mapping[str, Any]], asked: argparse.Namespace
+) -> Iterator[tuple[str, ...]]:
+    """Yield the columns of the nodes that have the traits, and lack others."""
+    for node in nodes:
+        traits = set(node.get("traits") or ())
+        if (
+            traits.issuperset(asked.trait)
+            and (not asked.any_trait or traits.intersection(asked.any_trait))
+            and traits.isdisjoint(asked.not_trait)
+        ):
+            shown = {**node, "traits": " ".join(sorted(traits))}
+            yield tuple(str(shown.get(name) or "") for name in COLUMNS)
 
 
 def _add_list(commands: Any) -> None:
@@ -73,14 +89,12 @@ def _add_list(commands: Any) -> None:
         "--token",
         help="token to send; by default the OS_* variables say how to get one",
     )
-    for name, meaning in (
-        ("--trait", "only nodes that have this trait; may be repeated: all of them"),
-        ("--any-trait", "only nodes that have one of these; may be repeated"),
-        ("--not-trait", "only nodes that do not have this one; may be repeated"),
-    ):
-        parser.add_argument(
-            name, action="append", default=[], metavar="TRAIT", help=meaning
-        )
+    meanings = {
+        "--trait": "only nodes that have this trait; may be repeated: all of them",
+        "--any-trait": "only nodes that have one of these; may be repeated",
+        "--not-trait": "only nodes that do not have this one; may be repeated",
+    }
+    add_all(parser, meanings, action="append", default=[], metavar="TRAIT")
 
 
 def _parser() -> argparse.ArgumentParser:
