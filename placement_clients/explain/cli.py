@@ -7,6 +7,8 @@ import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from rich.console import Console
+
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, NotFound
 from placement_clients.explain import drawing, history
@@ -14,7 +16,6 @@ from placement_clients.option import parser_of, placement_of
 from placement_clients.output import Unusable, complain, console_of, run, show_json
 from placement_clients.record import Json
 from placement_foundation.observing import progress
-from placement_foundation.serving.terminal import visible
 
 PROGRAM = "placement-explain"
 SERVES, NONE_SERVES, BAD_QUERY = range(3)
@@ -78,20 +79,14 @@ def explain(placement: Client, query: str, asked: argparse.Namespace) -> int:
         if asked.host and "No resource provider" in exc.detail:
             raise Unusable(exc.reason) from exc
         raise
-    if asked.format == "json":
-        show_json(document)
-    else:
-        drawing.draw_explanation(console_of(sys.stdout), document)
+    _show(document, asked, drawing.draw_explanation)
     return SERVES if document["serves"] else NONE_SERVES
 
 
 def count(placement: Client, query: str, asked: argparse.Namespace) -> int:
     """Print how many times a request could be claimed."""
     document = _get(placement, "capacity", query, total=int, exact=bool, hosts=list)
-    if asked.format == "json":
-        show_json(document)
-    else:
-        drawing.draw_capacity(console_of(sys.stdout), document)
+    _show(document, asked, drawing.draw_capacity)
     return SERVES if document["total"] else NONE_SERVES
 
 
@@ -115,14 +110,20 @@ def show_history(placement: Client, what: str, asked: argparse.Namespace) -> int
         is_known = history.has_changes(document["history"])
         if is_known:
             break
-    if asked.format == "json":
-        show_json(document)
-    else:
-        for line in history.lines_of(document["history"]):
-            print(visible(line))
+    _show(document, asked, history.draw)
     if not is_known:
         complain(PROGRAM, [f"nothing is known of {what}"])
     return SERVES if is_known else NONE_SERVES
+
+
+def _show(
+    document: Json, asked: argparse.Namespace, draw: Callable[[Console, Json], None]
+) -> None:
+    """Print a document, as it is or as a person reads it."""
+    if asked.format == "json":
+        show_json(document)
+    else:
+        draw(console_of(sys.stdout), document)
 
 
 COMMANDS: Mapping[str, Callable[[Client, str, argparse.Namespace], int]] = {

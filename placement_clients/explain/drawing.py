@@ -15,6 +15,9 @@ from placement_clients.record import Json
 BAR_WIDTH = 20
 FULL, EMPTY = "█", "░"
 
+# The names in a row of a table, a bar for a terminal, and the numbers.
+Row = tuple[list[Text], Text, list[Text]]
+
 
 def draw_explanation(console: Console, document: Json) -> None:
     """Draw the summary, the funnel, what would help, and the hosts in the query."""
@@ -31,9 +34,11 @@ def draw_explanation(console: Console, document: Json) -> None:
 
 def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
     if document["constraints"]:
-        yield "", _funnel(console, document)
+        numbers = ["HOSTS", "OUT", "ALONE", "GAIN"]
+        yield "", _table(console, ["CONSTRAINT"], numbers, _funnel(document))
     if document.get("changes"):
-        yield "What would help", _rows(console, _changes(document))
+        changes = ([text_of(f"• {each['text']}")] for each in document["changes"])
+        yield "What would help", _rows(console, changes)
     if document.get("near"):
         yield "Nearest hosts", _rows(console, _near(document))
     for host in document.get("host", ()):
@@ -41,23 +46,22 @@ def _tables(console: Console, document: Json) -> Iterator[tuple[str, Table]]:
         yield f"{host['name']} {verdict}", _rows(console, _verdicts(host, document))
 
 
-def _funnel(console: Console, document: Json) -> Table:
-    table = _table(console, ["CONSTRAINT"], ["HOSTS", "OUT", "ALONE", "GAIN"])
+def _funnel(document: Json) -> Iterator[Row]:
     for each in document["constraints"]:
         out = each["before"] - each["after"]
         text = text_of(each["text"], style="" if out else "dim")
-        bar = _bar(each["after"], each["before"], document["hosts"])
-        table.add_row(
-            *([text, bar] if console.is_terminal else [text]),
+        numbers = [
             text_of(str(each["after"])),
             text_of(f"-{out}" if out else "", style="red"),
             text_of(str(each.get("alone", "?"))),
             text_of(f"+{each['gain']}" if each.get("gain") else "", style="green"),
-        )
-    return table
+        ]
+        yield [text], _bar(each["after"], each["before"], document["hosts"]), numbers
 
 
-def _table(console: Console, names: Sequence[str], numbers: Sequence[str]) -> Table:
+def _table(
+    console: Console, names: Sequence[str], numbers: Sequence[str], rows: Iterable[Row]
+) -> Table:
     """Return a table with columns for names, for a bar on a terminal, and numbers."""
     table = table_of(console)
     for name in names:
@@ -66,6 +70,8 @@ def _table(console: Console, names: Sequence[str], numbers: Sequence[str]) -> Ta
         table.add_column("", no_wrap=True)
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
+    for cells, bar, amounts in rows:
+        table.add_row(*cells, *([bar] if console.is_terminal else []), *amounts)
     return table
 
 
@@ -81,11 +87,6 @@ def _bar(after: int, before: int, whole: int) -> Text:
 def _length(count: int, whole: int) -> int:
     """Return the length of a bar; any amount above 0 is visible."""
     return max(round(BAR_WIDTH * count / whole), 1) if count and whole else 0
-
-
-def _changes(document: Json) -> Iterator[list[Text]]:
-    for each in document["changes"]:
-        yield [text_of(f"• {each['text']}")]
 
 
 def _near(document: Json) -> Iterator[list[Text]]:
@@ -162,43 +163,37 @@ def draw_capacity(console: Console, document: Json) -> None:
     console.print(text_of(said, style="bold"))
     if not complete:
         console.print(text_of("The time ran out: not all hosts were counted."))
-    table = _table(console, ["HOST"], ["TIMES"])
-    most = max(each["count"] for each in document["hosts"]) if document["hosts"] else 0
-    for each in document["hosts"]:
-        bar = [_bar(each["count"], each["count"], most)] if console.is_terminal else []
-        table.add_row(
-            text_of(each["name"] or each["uuid"]), *bar, text_of(str(each["count"]))
-        )
     console.print()
-    print_table(console, table)
+    print_table(console, _table(console, ["HOST"], ["TIMES"], _hosts(document)))
+
+
+def _hosts(document: Json) -> Iterator[Row]:
+    most = max((each["count"] for each in document["hosts"]), default=0)
+    for each in document["hosts"]:
+        name, count = each["name"] or each["uuid"], each["count"]
+        yield [text_of(name)], _bar(count, count, most), [text_of(str(count))]
 
 
 def draw_fleet(console: Console, document: Json) -> None:
     """Draw all providers, each tree with its members below one another."""
-    table = _table(console, ["PROVIDER", "CLASS"], ["USED", "CAPACITY"])
-    for cells, used, capacity in _inventories(document):
-        bar = [] if capacity is None else [_bar(used, used, max(capacity, used))]
-        table.add_row(
-            *cells,
-            *(bar or [text_of("")] if console.is_terminal else []),
-            text_of("" if capacity is None else str(used)),
-            text_of("" if capacity is None else str(capacity)),
-        )
-    print_table(console, table)
+    rows = _inventories(document)
+    columns = ["PROVIDER", "CLASS"], ["USED", "CAPACITY"]
+    print_table(console, _table(console, *columns, rows))
 
 
-def _inventories(document: Json) -> Iterator[tuple[list[Text], int, int | None]]:
+def _inventories(document: Json) -> Iterator[Row]:
     depths: dict[str | None, int] = {None: -1}
     for each in document["providers"]:
         depth = depths.get(each["parent_provider_uuid"], -1) + 1
         depths[each["uuid"]] = depth
         name = text_of("  " * depth + (each["name"] or each["uuid"]), style="bold")
         if not each["inventories"]:
-            yield [name, text_of("")], 0, None
+            yield [name, Text()], Text(), [Text(), Text()]
         for number, (kind, inventory) in enumerate(each["inventories"].items()):
-            used = each["usages"].get(kind, 0)
-            cells = [text_of("") if number else name, text_of(kind)]
-            yield cells, used, capacity_of(inventory)
+            used, capacity = each["usages"].get(kind, 0), capacity_of(inventory)
+            cells = [Text() if number else name, text_of(kind)]
+            bar = _bar(used, used, max(capacity, used))
+            yield cells, bar, [text_of(str(used)), text_of(str(capacity))]
 
 
 def capacity_of(inventory: Json) -> int:
