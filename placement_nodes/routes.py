@@ -117,14 +117,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
     },
     "/v1/nodes/{ident}/validate": {
         "GET": of_node(
-            handler=always(node.validate_node),
+            handler=always(node.load_node),
             policy="baremetal:node:validate",
             reply=always(state_wire.render_validation),
         ),
     },
     "/v1/nodes/{ident}/states": {
         "GET": of_node(
-            handler=always(node.show_states),
+            handler=always(node.load_node),
             policy="baremetal:node:states:show",
             reply=always(node_wire.render_states),
         ),

@@ -1,8 +1,5 @@
 """Nodes: enrolled, listed, shown, changed, removed; their states and their traits."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from oslo_utils import uuidutils
 
 from placement_foundation import errors
@@ -48,6 +45,12 @@ def create_node(call: Call[None, Settings], connection: Connection) -> Reply:
 
 def _locked(call: Call[None, Settings], connection: Connection) -> Node:
     return ledger.get_locked(connection, call.load(connection))
+
+
+@reading
+def load_node(call: Call[None, Settings], connection: Connection) -> Reply:
+    """Return a node, of which the reply shows the states, or the faults."""
+    return Reply(call.load(connection))
 
 
 @reading
@@ -98,18 +101,6 @@ def delete_node(call: Call[None, Settings], connection: Connection) -> Reply:
     return Reply()
 
 
-@reading
-def validate_node(call: Call[None, Settings], connection: Connection) -> Reply:
-    """Return whether a node could be used as it is."""
-    return Reply(call.load(connection))
-
-
-@reading
-def show_states(call: Call[None, Settings], connection: Connection) -> Reply:
-    """Show the states of a node."""
-    return Reply(call.load(connection))
-
-
 @writing
 def provision_node(call: Call[None, Settings], connection: Connection) -> Reply:
     """Bring a node to the requested provision state, immediately.
@@ -126,7 +117,7 @@ def provision_node(call: Call[None, Settings], connection: Connection) -> Reply:
 def switch_power(call: Call[None, Settings], connection: Connection) -> Reply:
     """Switch the power of a node."""
     changes = {"power_state": provision.POWER[call.body["target"]]}
-    _change(call, connection, changes)
+    ledger.update(connection, _locked(call, connection), changes)
     return _accepted(call)
 
 
@@ -139,7 +130,7 @@ def set_maintenance(call: Call[None, Settings], connection: Connection) -> Reply
     """Put a node into maintenance, with a reason if one is given."""
     reason = (call.body or {}).get("reason")
     changes = {"maintenance": True, "maintenance_reason": reason}
-    _change(call, connection, changes)
+    ledger.update(connection, _locked(call, connection), changes)
     return Reply()
 
 
@@ -147,15 +138,8 @@ def set_maintenance(call: Call[None, Settings], connection: Connection) -> Reply
 def clear_maintenance(call: Call[None, Settings], connection: Connection) -> Reply:
     """End the maintenance of a node."""
     changes = {"maintenance": False, "maintenance_reason": None}
-    _change(call, connection, changes)
+    ledger.update(connection, _locked(call, connection), changes)
     return Reply()
-
-
-def _change(
-    call: Call[None, Settings], connection: Connection, changes: Mapping[str, Any]
-) -> None:
-    node = _locked(call, connection)
-    ledger.update(connection, node, changes)
 
 
 @reading

@@ -76,22 +76,24 @@ SINCE = {
 PAGING = ("limit", "marker", "sort_key", "sort_dir")
 
 
-def parse_list(pairs: Pairs, at: Version) -> Listing:
+def parse_whole_list(pairs: Pairs, at: Version, *more: str) -> Listing:
     """Return which nodes to list.
 
+    :param more: further parameters
     :raises BadRequest: a parameter is unknown or malformed
     :raises NotAcceptable: a field does not exist at this microversion
     """
-    given = _once(pairs, {"fields", *PAGING, *_filters(at)})
-    return _listing(given, at)
+    known = [name for name in FILTERS if at >= SINCE.get(name, version.MINIMUM)]
+    given = _once(pairs, {*more, *PAGING, *known})
+    filters = {
+        name: FILTERS[name](name, given[name]) for name in known if name in given
+    }
+    return Listing(filters, _page(given), _fields(given, at), given)
 
 
-def parse_whole_list(pairs: Pairs, at: Version) -> Listing:
-    """Return which nodes to list in full: there is no ``fields``.
-
-    :raises BadRequest: a parameter is unknown or malformed
-    """
-    return _listing(_once(pairs, {*PAGING, *_filters(at)}), at)
+def parse_list(pairs: Pairs, at: Version) -> Listing:
+    """Return which nodes to list, and which of their fields; errors as above."""
+    return parse_whole_list(pairs, at, "fields")
 
 
 def parse_fields(pairs: Pairs, at: Version) -> Sequence[str] | None:
@@ -111,10 +113,6 @@ def by_version(
     return ByVersion({since: partial(parse, at=Version(*since)) for since in changes})
 
 
-def _filters(at: Version) -> list[str]:
-    return [name for name in FILTERS if at >= SINCE.get(name, version.MINIMUM)]
-
-
 def _once(pairs: Pairs, known: Collection[str]) -> dict[str, str]:
     """Return the value of each parameter, which must not be repeated.
 
@@ -128,15 +126,6 @@ def _once(pairs: Pairs, known: Collection[str]) -> dict[str, str]:
         twice = sorted(name for name in given if [n for n, _ in pairs].count(name) > 1)
         raise errors.BadRequest(f"Given more than once: {', '.join(twice)}")
     return given
-
-
-def _listing(given: dict[str, str], at: Version) -> Listing:
-    filters = {
-        name: parse(name, given[name])
-        for name, parse in FILTERS.items()
-        if name in given
-    }
-    return Listing(filters, _page(given), _fields(given, at), given)
 
 
 def _fields(given: Mapping[str, str], at: Version) -> Sequence[str] | None:

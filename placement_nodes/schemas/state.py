@@ -3,6 +3,7 @@
 from placement_foundation.http.schema import TEXT, TEXT_OR_NULL, Json, View, some_of
 from placement_nodes.objects import provision
 from placement_nodes.objects.node import Node
+from placement_nodes.schemas import field
 from placement_nodes.schemas.document import Body
 
 # Without hardware, the content of a configuration drive has no effect.
@@ -12,17 +13,7 @@ TIMEOUT = {"type": ["integer", "null"], "minimum": 1}
 POWER = Body(some_of("target", target={"enum": list(provision.POWER)}, timeout=TIMEOUT))
 MAINTENANCE = Body({**some_of(reason=TEXT_OR_NULL), "type": ["object", "null"]})
 # The validated interfaces: without hardware, only one of them can have a fault.
-VALIDATED = (
-    "boot",
-    "console",
-    "deploy",
-    "inspect",
-    "management",
-    "network",
-    "power",
-    "raid",
-    "storage",
-)
+VALIDATED = [kind for kind in field.INTERFACES if kind != "vendor"]
 
 
 def render_validation(node: Node, view: View) -> Json:
