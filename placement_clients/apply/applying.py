@@ -131,11 +131,9 @@ def _join(first: Sequence[Json], last: Sequence[Json]) -> list[Json]:
     """Return the results of trees that were sent in portions, and then together."""
     return [
         before
-        if before and _is_done(before) and tree["result"] == "unchanged"
+        if before
+        and before["result"] in (*CHANGES, "unchanged")
+        and tree["result"] == "unchanged"
         else tree
         for before, tree in itertools.zip_longest(first, last)
     ]
-
-
-def _is_done(tree: Json) -> bool:
-    return tree["result"] in (*CHANGES, "unchanged")

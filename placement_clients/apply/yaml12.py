@@ -105,16 +105,9 @@ def line_of(node: Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-CONSTRUCTOR = YAML(typ="safe", pure=True).constructor
-
-
-def construct(node: Node) -> Any:
-    """Return the value of a number, a truth value or nothing.
-
-    :raises ValueError: it has none, such as ``!!int x``
-    :raises LookupError: it has none, such as ``!!bool x``
-    """
-    return CONSTRUCTOR.construct_object(node)
+# Returns the value of a number, a truth value or nothing; raises ValueError or
+# LookupError if there is none, such as of ``!!int x`` and ``!!bool x``.
+construct = YAML(typ="safe", pure=True).constructor.construct_object
 
 
 def _represent(representer: Any, text: str) -> Any:

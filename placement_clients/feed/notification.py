@@ -38,7 +38,10 @@ class Notifications:
         with warnings.catch_warnings():
             # It imports eventlet, which warns of itself; nothing here uses it.
             warnings.simplefilter("ignore")
-            self._messaging = _import()
+            try:
+                self._messaging = importlib.import_module("oslo_messaging")
+            except ModuleNotFoundError as exc:
+                raise Unusable(f'--notify needs: pip install "{EXTRA}"') from exc
             self._connect(config_file, url)
         self._publisher = f"placement-feed.{socket.gethostname()}"
 
@@ -83,10 +86,3 @@ def notification_of(change: Json, publisher: str) -> dict[str, Any]:
         "payload": change,
         "timestamp": change["time"].replace("T", " ").removesuffix("Z"),
     }
-
-
-def _import() -> Any:
-    try:
-        return importlib.import_module("oslo_messaging")
-    except ModuleNotFoundError as exc:
-        raise Unusable(f'--notify needs: pip install "{EXTRA}"') from exc

@@ -7,7 +7,6 @@ import http.client
 import json
 import re
 import socket
-import sys
 import threading
 import time
 import urllib.error
@@ -66,8 +65,7 @@ class Lines:
 
     def deliver(self, change: Json) -> None:
         """Print a change."""
-        sys.stdout.write(json.dumps(change) + "\n")
-        sys.stdout.flush()
+        print(json.dumps(change), flush=True)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
