@@ -67,7 +67,9 @@ part_docs() { $TOX -e docs; }
 part_test() { make test; }
 part_postgresql() { start_postgresql && $TOX -e postgresql; }
 part_mysql() { start_mariadb && $TOX -e mysql; }
-part_osc() { $TOX -e clients -- tests/clients/test_osc_placement.py tests/clients/test_readme.py; }
+part_osc() {
+    $TOX -e clients -- tests/clients/test_client_suites.py tests/clients/test_osc_placement.py tests/clients/test_readme.py
+}
 part_console_units() { install_node && $TOX -e console-units; }
 part_console_walk() { install_browser && $TOX -e console -- tests/console/test_walk.py; }
 GATE="lint types docs test postgresql mysql osc console_units console_walk"
