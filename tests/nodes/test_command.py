@@ -8,7 +8,6 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,16 +15,12 @@ from placement_foundation.observing import telemetry
 from placement_foundation.observing.telemetry import Measure
 from placement_nodes import measure
 from placement_nodes.cmd import nodes as command
-from placement_nodes.cmd import nodes as nodes_command
 from placement_nodes.cmd import nodes_sync
 from placement_nodes.db import migration
 from placement_nodes.sync.agent import Tally
 from placement_nodes.sync.report import Report
 from tests import backends, programs
 from tests.nodes.world import GOLD, World
-
-if TYPE_CHECKING:
-    pass
 
 SERVE = "placement_nodes.cmd.nodes"
 SYNC = "placement_nodes.cmd.nodes_sync"
@@ -182,21 +177,6 @@ def test_the_exit_code_tells_what_went_wrong(
     assert str(state) in capsys.readouterr().err
 
 
-def test_the_agent_is_configured_by_a_file(world: World, home: Path) -> None:
-    uuid = world.enrol("n1")
-    file = home / "nodes.conf"
-    file.write_text(
-        "[baremetal]\nauth_type = none\n"
-        f"endpoint_override = {world.nodes_service.url}\n"
-        "[placement]\nauth_type = admin_token\ntoken = admin\n"
-        f"endpoint = {world.service.url}\nendpoint_override = {world.service.url}\n"
-        f"[sync]\nstate_file = {home / 'mine'}\n"
-    )
-    assert run("--config-file", str(file)) == 0
-    assert world.placement.get_provider(uuid).uuid == uuid
-    assert json.loads((home / "mine").read_text())["providers"] == [uuid]
-
-
 def test_the_agent_runs_until_it_is_stopped(world: World, home: Path) -> None:
     world.enrol("n1", "CUSTOM_A")
     urls = ["--nodes-url", world.nodes_service.url]
@@ -229,16 +209,18 @@ def test_nodes_are_listed_by_their_traits(
         (["--trait", "CUSTOM_FOO", "--not-trait", "CUSTOM_RED"], ["n3"]),
     ):
         url = ["--url", world.nodes_service.url, "--token", "admin"]
-        assert nodes_command.main(["list", *url, *asked]) == 0
+        assert command.main(["list", *url, *asked]) == 0
         head, *lines = capsys.readouterr().out.splitlines()
         assert head.split()[:2] == ["uuid", "name"]
         assert [line.split()[1] for line in lines] == names
-    assert nodes_command.main(["list", "--url", "http://127.0.0.1:9"]) == 1
+    assert command.main(["list", "--url", "http://127.0.0.1:9"]) == 1
     assert "cannot be reached" in capsys.readouterr().err
 
 
-def test_the_agent_says_how_it_is(world: World, home: Path) -> None:
-    world.enrol("n1")
+def test_the_agent_is_configured_by_a_file_and_says_how_it_is(
+    world: World, home: Path
+) -> None:
+    uuid = world.enrol("n1")
     port = programs.free_port()
     file = home / "nodes.conf"
     file.write_text(
@@ -247,6 +229,7 @@ def test_the_agent_says_how_it_is(world: World, home: Path) -> None:
         "[placement]\nauth_type = admin_token\ntoken = admin\n"
         f"endpoint = {world.service.url}\nendpoint_override = {world.service.url}\n"
         f"[sync]\ninterval = 1\nmonitoring_address = 127.0.0.1:{port}\n"
+        f"state_file = {home / 'mine'}\n"
     )
     asked = ["--config-file", str(file)]
     with programs.start(SYNC, *asked, home=home) as process:
@@ -268,6 +251,7 @@ def test_the_agent_says_how_it_is(world: World, home: Path) -> None:
         process.terminate()
         process.communicate(timeout=30)
         assert process.returncode == 0
+    assert json.loads((home / "mine").read_text())["providers"] == [uuid]
 
 
 def test_an_agent_that_no_placement_answers_is_not_ready() -> None:

@@ -30,12 +30,6 @@ def test_traits_are_replaced_added_and_removed(nodes: Caller) -> None:
         assert nodes.traits("n1") == []
 
 
-def test_an_existing_trait_may_be_added_again(nodes: Caller) -> None:
-    nodes.enrol("n1", "CUSTOM_A")
-    assert nodes.call("PUT", "/v1/nodes/n1/traits/CUSTOM_A").status == 204
-    assert nodes.traits("n1") == ["CUSTOM_A"]
-
-
 def test_a_missing_trait_cannot_be_removed(nodes: Caller) -> None:
     uuid = nodes.enrol("n1", "CUSTOM_A")
     answer = nodes.call("DELETE", "/v1/nodes/n1/traits/CUSTOM_B")

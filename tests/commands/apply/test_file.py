@@ -430,13 +430,6 @@ def test_what_is_written_is_read_again(name: str) -> None:
     assert names(yaml12.dump({"trees": [{"name": name}]})) == [name]
 
 
-@pytest.mark.parametrize(
-    "name", ["yes", "0o14", "1e3", ".5", "~", "null", "010", "1:30", "=", "<<", "a: b"]
-)
-def test_words_that_look_like_something_else_are_quoted(name: str) -> None:
-    assert names(yaml12.dump({"trees": [{"name": name}]})) == [name]
-
-
 @pytest.mark.parametrize("name", ["yes", "No", "ON", "off", "y", "n"])
 def test_words_that_are_bools_in_yaml_1_1_are_quoted(name: str) -> None:
     assert yaml12.dump({"name": name}) == f'name: "{name}"\n'

@@ -206,16 +206,6 @@ def test_a_bad_line_is_named(own_desk: Desk, line: str, words: str) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_a_file_that_cannot_be_read(own_desk: Desk) -> None:
-    own_desk.alive.write_bytes(b"\xff\n")
-    assert own_desk.audit()[::2] == (
-        cli.ERROR,
-        f"placement-audit: {own_desk.alive}:1: this is not UTF-8\n",
-    )
-    own_desk.alive.unlink()
-    assert "No such file or directory" in own_desk.audit()[2]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -412,12 +412,6 @@ def test_a_file_that_is_not_a_flavor(desk: Desk, text: str, complaint: str) -> N
     assert complaint in complaints
 
 
-def test_a_missing_file(desk: Desk) -> None:
-    status, _, complaints = desk.run("query", "--flavor", "nowhere.json")
-    assert status == 2
-    assert complaints == "placement-request: nowhere.json: No such file or directory\n"
-
-
 def test_standard_input_can_be_read_once(desk: Desk) -> None:
     status, _, complaints = desk.run("query", "--flavor", "-", "--image", "-")
     assert status == 2
