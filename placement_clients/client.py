@@ -69,9 +69,14 @@ class Client:
     """
 
     def __init__(
-        self, way: Access, *, pause: Callable[[float], object] = time.sleep
+        self,
+        way: Access,
+        *,
+        service_type: str = access.SERVICE_TYPE,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._way = way
+        self._service_type = service_type
         self._pause = pause
         self._request_id: str | None = None
 
@@ -162,7 +167,7 @@ class Client:
                 raise_exc=False,
                 headers={"Accept": accept},
                 microversion=version,
-                microversion_service_type=access.SERVICE_TYPE,
+                microversion_service_type=self._service_type,
                 global_request_id=self._request_id,
                 timeout=(self._way.connect_seconds, self._way.answer_seconds),
                 **options,

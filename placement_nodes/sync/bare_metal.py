@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from keystoneauth1 import exceptions as keystone
-
+from placement_clients import errors
 from placement_clients.access import Access
+from placement_clients.client import Client, path_of
 
 SERVICE_TYPE = "baremetal"
 VERSION = "1.37"
-# Every answer of the API has it. Without it, a 404 comes from another service, or from
-# a proxy, and does not mean that a node is gone.
-SIGN = "X-OpenStack-Ironic-API-Maximum-Version"
+# The member of every error document of the API. Without it, a 404 comes from another
+# service, or from a proxy, and does not mean that a node is gone.
+SIGN = "error_message"
 FIELDS = (
     "uuid",
     "power_state",
@@ -39,7 +39,7 @@ class BareMetal:
     """
 
     def __init__(self, way: Access, fields: Sequence[str] = FIELDS) -> None:
-        self._way = way
+        self._service = Client(way, service_type=SERVICE_TYPE)
         self._fields = ",".join(fields)
 
     def list_nodes(self) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ class BareMetal:
         :raises Unreadable: the service does not answer, or not with a node
         """
         query = {"fields": self._fields}
-        return self._get(f"/v1/nodes/{quote(ident, safe='')}", query)
+        return self._get(path_of("v1", "nodes", ident), query)
 
     def _pages(self) -> Iterator[dict[str, Any]]:
         query = {"fields": self._fields}
@@ -76,23 +76,12 @@ class BareMetal:
     def _get(self, path: str, query: Mapping[str, str]) -> dict[str, Any] | None:
         """Return the document at a path, None if there is none."""
         try:
-            response = self._way.adapter.get(
-                f"{path}?{urlencode(query, safe=',')}",
-                raise_exc=False,
-                headers={"Accept": "application/json"},
-                microversion=VERSION,
-                microversion_service_type=SERVICE_TYPE,
-                timeout=(self._way.connect_seconds, self._way.answer_seconds),
-            )
-            if response.status_code == 404 and SIGN in response.headers:
+            document = self._service.get(path, version=VERSION, query=query)
+        except errors.PlacementError as exc:
+            if exc.status == 404 and SIGN in (exc.document or {}):
                 return None
-            if response.status_code != 200:
-                raise Unreadable(
-                    f"the node service answered {response.status_code}: {response.text}"
-                )
-            document = response.json()
-        except (keystone.ClientException, ValueError, RecursionError) as exc:
-            raise Unreadable(f"the node service cannot be reached: {exc}") from exc
+            what = f"answered {exc.status}" if exc.status else "cannot be reached"
+            raise Unreadable(f"the node service {what}: {exc}") from exc
         if not isinstance(document, dict):
             raise Unreadable("the answer is not a document of the node service")
         return document
