@@ -39,7 +39,6 @@ class Checks(upgradecheck.UpgradeCommands):
         services = [
             (f"Database Of {each.name}", partial(_check_service, each))
             for each in upgrade.list_programs()
-            if upgrade.is_configured(each)
         ]
         self._upgrade_checks = (*self._upgrade_checks, *services)
 

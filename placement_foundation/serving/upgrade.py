@@ -2,8 +2,6 @@
 
 from importlib import metadata
 
-from oslo_config import cfg
-
 from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.serving import command, program
@@ -14,42 +12,29 @@ GROUP = "placement.services"
 
 
 def list_programs() -> list[Program]:
-    """Return the programs of the services that are installed, by name."""
+    """Return the programs of the services that are configured on this machine, by name.
+
+    Any other has an embedded database at most, which it migrates itself.
+    """
     entry_points = metadata.entry_points(group=GROUP)
     programs: list[Program] = [each.load() for each in entry_points]
-    return sorted(programs, key=lambda each: each.name)
+    return sorted(filter(_is_configured, programs), key=lambda each: each.name)
 
 
 def find_fault(of: Program) -> str | None:
-    """Return why a service cannot serve, and what to do; None if nothing is wrong.
-
-    That includes a service that is not configured on this machine: it has an embedded
-    database at most, which it migrates itself.
-    """
+    """Return why a service cannot serve, and what to do; None if nothing is wrong."""
     try:
         config = program.configure(of, None)
-        return None if program.is_embedded(of, config) else _fault_of(of, config)
+        settings = option.database_settings(config[of.database_group])
+        database = storage.connect(settings)
+        try:
+            revision = of.schema.version(database)
+        finally:
+            database.engine.dispose()
     except Unusable as exc:
         return f"Its configuration cannot be used: {exc}"
     except command.TROUBLE as exc:
         return f"Its database cannot be used: {command.describe(exc)}"
-
-
-def is_configured(of: Program) -> bool:
-    """Return whether a service is configured on this machine, well or badly."""
-    try:
-        return not program.is_embedded(of, program.configure(of, None))
-    except Unusable:
-        return True
-
-
-def _fault_of(of: Program, config: cfg.ConfigOpts) -> str | None:
-    settings = option.database_settings(config[of.database_group])
-    database = storage.connect(settings)
-    try:
-        revision = of.schema.version(database)
-    finally:
-        database.engine.dispose()
     if revision == of.schema.head:
         return None
     state = f"revision {revision}" if revision else "no tables"
@@ -57,3 +42,11 @@ def _fault_of(of: Program, config: cfg.ConfigOpts) -> str | None:
         f"Its database has {state}, and this release needs revision {of.schema.head}. "
         f"Run the command `{of.sync_command}`."
     )
+
+
+def _is_configured(of: Program) -> bool:
+    """Return whether a service is configured on this machine, well or badly."""
+    try:
+        return not program.is_embedded(of, program.configure(of, None))
+    except Unusable:
+        return True
