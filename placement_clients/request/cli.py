@@ -175,7 +175,8 @@ def boot_servers(asked: argparse.Namespace) -> int:
     try:
         placed = gang.place(placement, servers, wanted, wished)
     except NoValidHost as exc:
-        return _no_valid_host(asked, exc, _documents(servers))
+        one = {"server": servers[0].uuid, "host": None}
+        return _no_valid_host(asked, exc, {"servers": []} if servers[1:] else one)
     except Unavailable as exc:
         if not exc.may_have_succeeded:
             raise
@@ -205,15 +206,10 @@ def boot_servers(asked: argparse.Namespace) -> int:
     return GOOD
 
 
-def _documents(servers: Sequence[boot.Server]) -> dict[str, Json]:
-    """Return the document of servers that are not booted."""
-    if len(servers) == 1:
-        return {"server": servers[0].uuid, "host": None}
-    return {"servers": []}
-
-
 def _show_server(placed: Placed, names: Mapping[str, str]) -> None:
-    host = _named(placed.host, names)
+    host = placed.host
+    if host in names:
+        host = f"{names[host]} ({host})"
     until = f" until {placed.expires_at}" if placed.expires_at else ""
     print(visible(f"server {placed.server} is on host {host}{until}") + "\n")
     columns = ["PROVIDER", "UUID", "AMOUNTS", "GROUPS"]
@@ -324,10 +320,6 @@ def _names(placement: Client, hosts: set[str]) -> dict[str, str]:
         }
     except PlacementError:
         return {}
-
-
-def _named(provider: str, names: Mapping[str, str]) -> str:
-    return f"{names[provider]} ({provider})" if provider in names else provider
 
 
 def _counted(number: int, noun: str) -> str:
