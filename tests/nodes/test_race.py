@@ -95,9 +95,6 @@ def test_one_of_several_provisions_a_node(nodes: Caller) -> None:
 
 
 def test_a_node_that_is_removed_meanwhile_is_gone(nodes: Caller) -> None:
-    def remove() -> int:
-        return nodes.call("DELETE", "/v1/nodes/n1").status
-
     for _ in range(5):
         nodes.enrol("n1", "CUSTOM_A")
         removed, added, changed = at_once(
