@@ -16,9 +16,7 @@ from placement_foundation.errors import (
     DatabaseUnavailable,
     Forbidden,
     InternalError,
-    MalformedVersion,
     MethodNotAllowed,
-    NotAcceptable,
     NotFound,
     ServiceError,
     Unavailable,
@@ -35,42 +33,7 @@ from placement_foundation.http.schema import (
 )
 from placement_foundation.http.version import Version
 
-__all__ = [
-    "BadQueryValue",
-    "BadRequest",
-    "Busy",
-    "CannotDeleteParent",
-    "ConcurrentUpdate",
-    "Conflict",
-    "CursorGone",
-    "DatabaseUnavailable",
-    "DuplicateName",
-    "DuplicateQueryKey",
-    "Forbidden",
-    "InternalError",
-    "InventoryInUse",
-    "MalformedVersion",
-    "MethodNotAllowed",
-    "MissingQueryValue",
-    "NoLeases",
-    "NoRoom",
-    "NotAcceptable",
-    "NotFound",
-    "PlacementError",
-    "ProviderInUse",
-    "SearchExhausted",
-    "ServiceError",
-    "Unavailable",
-    "UnavailableVersion",
-    "UnusableTable",
-    "UnknownProvider",
-    "UnsupportedMediaType",
-    "document",
-]
-
 CODES_SINCE = Version(1, 23)
-
-PlacementError = ServiceError
 
 
 class BadQueryValue(BadRequest):
@@ -146,7 +109,7 @@ class ProviderInUse(Conflict):
     code = "resource_provider.inuse"
 
 
-class CursorGone(PlacementError):
+class CursorGone(ServiceError):
     """What came after a cursor of the journal is not known any more."""
 
     status = HTTPStatus.GONE
@@ -184,7 +147,7 @@ def describe(version: Version) -> Json:
 
 
 def document(
-    error: PlacementError,
+    error: ServiceError,
     detail: str,
     version: Version | None,
     request_id: str | None,
