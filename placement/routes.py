@@ -387,14 +387,14 @@ ROUTES: dict[str, dict[str, Operation]] = {
         "GET": dated(
             handler=since(1, 1, aggregate.list_aggregates),
             policy="placement:resource_providers:aggregates:list",
-            reply=aggregate_wire.RENDER_AGGREGATES,
+            reply=always(aggregate_wire.render_aggregates),
             deviation=Deviation.MEDIA_TYPE_FIRST,
         ),
         "PUT": of_provider(
             handler=since(1, 1, aggregate.replace_aggregates),
             policy="placement:resource_providers:aggregates:update",
             body=aggregate_wire.PUT_AGGREGATES,
-            reply=aggregate_wire.RENDER_AGGREGATES,
+            reply=always(aggregate_wire.render_aggregates),
             deviation=Deviation.MEDIA_TYPE_FIRST,
         ),
     },

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 from placement.model.resource_provider import Belongings
+from placement.schemas.record import GENERATION, Member, record
 from placement_foundation.http.schema import (
-    INTEGER,
     TEXT,
     UUID,
     Json,
     Schema,
-    View,
     closed_object,
-    described,
     listed,
 )
 from placement_foundation.http.version import ByVersion
@@ -34,17 +32,7 @@ def parse_aggregates(body: Json) -> Belongings[Sequence[str]]:
 
 
 # Replies spell them as the caller did.
-@described(closed_object(aggregates=listed(TEXT)))
-def _render_v1_1(value: Belongings[Sequence[str]], view: View) -> Json:
-    return {"aggregates": list(value.parts)}
-
-
-@described(closed_object(aggregates=listed(TEXT), resource_provider_generation=INTEGER))
-def _render_v1_19(value: Belongings[Sequence[str]], view: View) -> Json:
-    return {
-        "aggregates": list(value.parts),
-        "resource_provider_generation": value.generation,
-    }
-
-
-RENDER_AGGREGATES = ByVersion({(1, 1): _render_v1_1, (1, 19): _render_v1_19})
+render_aggregates = record(
+    aggregates=Member(listed(TEXT), "parts"),
+    resource_provider_generation=GENERATION._replace(since=(1, 19)),
+)

@@ -7,24 +7,22 @@ from oslo_utils import uuidutils
 
 from placement import errors
 from placement.model.allocation import Allocation, Claim
-from placement.model.consumer import UNKNOWN_TYPE, Consumer, WantedConsumer
+from placement.model.consumer import UNKNOWN_TYPE, WantedConsumer
 from placement.model.resource_provider import Belongings
+from placement.schemas.record import Member, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     UUID,
-    Field,
     Json,
     Schema,
     View,
     closed_map,
     closed_object,
-    describe_fields,
     described,
     extend,
     keyed,
-    known,
 )
 from placement_foundation.http.version import ByVersion, Version
 
@@ -52,7 +50,7 @@ RESOURCES = closed_map(
 )
 EXTERNAL_ID = {"type": "string", "minLength": 1, "maxLength": 255}
 OWNER = {"project_id": EXTERNAL_ID, "user_id": EXTERNAL_ID}
-GENERATION = {"consumer_generation": {"type": ["integer", "null"]}}
+CONSUMER_GENERATION = {"consumer_generation": {"type": ["integer", "null"]}}
 CONSUMER_TYPE = {
     "consumer_type": {
         "type": "string",
@@ -97,7 +95,7 @@ V1_0 = closed_object(allocations=LISTED)
 V1_8 = _extend(V1_0, OWNER)
 V1_12 = closed_object(allocations=by_uuid(ENTRY, least=1), **OWNER)
 V1_13 = closed_object(allocations=by_uuid(ENTRY), **OWNER)
-V1_28 = _extend(V1_13, GENERATION)
+V1_28 = _extend(V1_13, CONSUMER_GENERATION)
 V1_34 = extend(V1_28, properties=MAPPINGS)
 V1_38 = _extend(V1_34, CONSUMER_TYPE)
 
@@ -141,70 +139,53 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
     return {uuid: item["resources"] for uuid, item in document.items()}
 
 
-# The fields about the consumer of allocations.
-ABOUT = {
-    "project_id": Field((1, 12), TEXT),
-    "user_id": Field((1, 12), TEXT),
-    "consumer_generation": Field((1, 28), INTEGER),
-    "consumer_type": Field((1, 38), TEXT),
-}
-# The same in the allocations of a provider, where each consumer is one of many.
-ABOUT_ONE_OF_MANY = {"consumer_generation": ABOUT["consumer_generation"]}
+# The members about the consumer of allocations.
+GENERATION = Member(INTEGER, "consumer.generation", since=(1, 28))
+ABOUT = record(
+    project_id=Member(TEXT, "consumer.project_id", since=(1, 12)),
+    user_id=Member(TEXT, "consumer.user_id", since=(1, 12)),
+    consumer_generation=GENERATION,
+    consumer_type=Member(
+        TEXT, lambda each: each.consumer.type or UNKNOWN_TYPE, since=(1, 38)
+    ),
+)
+OF_CONSUMER = record(
+    resources=Member(keyed(INTEGER), "amounts"),
+    generation=Member(INTEGER, "provider_generation"),
+)
+# Here each consumer is one of many.
+OF_PROVIDER = record(
+    resources=Member(keyed(INTEGER), "amounts"), consumer_generation=GENERATION
+)
 
 
 def _describe_consumer(version: Version) -> Json:
-    allocation = closed_object(resources=keyed(INTEGER), generation=INTEGER)
     return extend(
-        closed_object(allocations=keyed(allocation)),
-        properties=describe_fields(ABOUT, version),
-    )
-
-
-def _describe_provider(version: Version) -> Json:
-    about = describe_fields(ABOUT_ONE_OF_MANY, version)
-    allocation = closed_object(resources=keyed(INTEGER), **about)
-    return closed_object(
-        allocations=keyed(allocation), resource_provider_generation=INTEGER
+        closed_object(allocations=keyed(OF_CONSUMER.describe(version))),
+        properties=ABOUT.describe(version)["properties"],
     )
 
 
 @described(_describe_consumer)
 def render_consumer(allocations: Sequence[Allocation], view: View) -> Json:
     """Render the allocations of a consumer, by provider; no owner if there are none."""
-    document: Json = {
-        "allocations": {
-            allocation.provider_uuid: {
-                "resources": allocation.amounts,
-                "generation": allocation.provider_generation,
-            }
-            for allocation in allocations
-        }
-    }
-    for allocation in allocations[:1]:
-        document |= _about(ABOUT, allocation.consumer, view)
-    return document
+    by_provider = {each.provider_uuid: OF_CONSUMER(each, view) for each in allocations}
+    about = ABOUT(allocations[0], view) if allocations else {}
+    return {"allocations": by_provider, **about}
+
+
+def _describe_provider(version: Version) -> Json:
+    return closed_object(
+        allocations=keyed(OF_PROVIDER.describe(version)),
+        resource_provider_generation=INTEGER,
+    )
 
 
 @described(_describe_provider)
 def render_provider(value: Belongings[Sequence[Allocation]], view: View) -> Json:
     """Render the allocations against a provider, by consumer."""
+    by_consumer = {each.consumer.uuid: OF_PROVIDER(each, view) for each in value.parts}
     return {
-        "allocations": {
-            allocation.consumer.uuid: {
-                "resources": allocation.amounts,
-                **_about(ABOUT_ONE_OF_MANY, allocation.consumer, view),
-            }
-            for allocation in value.parts
-        },
+        "allocations": by_consumer,
         "resource_provider_generation": value.generation,
     }
-
-
-def _about(members: Mapping[str, Field], consumer: Consumer, view: View) -> Json:
-    values = {
-        "project_id": consumer.project_id,
-        "user_id": consumer.user_id,
-        "consumer_generation": consumer.generation,
-        "consumer_type": consumer.type or UNKNOWN_TYPE,
-    }
-    return {name: values[name] for name in known(members, view.version)}

@@ -2,19 +2,12 @@
 
 from typing import Any
 
-from placement.questions.capacity import Capacity, CapacityQuery
+from placement.questions.capacity import CapacityQuery
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
+from placement.schemas.record import BOOLEAN, Member, record
 from placement_foundation.http.query_string import Pairs
-from placement_foundation.http.schema import (
-    INTEGER,
-    TEXT,
-    Json,
-    View,
-    closed_object,
-    described,
-    listed,
-)
+from placement_foundation.http.schema import INTEGER, TEXT
 
 OWN = Own(
     numbers={"most": 999_999_999, "most_hosts": 999_999_999, "seconds": 30},
@@ -34,26 +27,10 @@ def parse(pairs: Pairs, candidates: Candidates) -> CapacityQuery:
 QUERY = own_parameter.by_version(parse, OWN)
 
 
-@described(
-    closed_object(
-        total=INTEGER,
-        exact={"type": "boolean"},
-        complete={"type": "boolean"},
-        hosts=listed(closed_object(uuid=TEXT, name=TEXT, count=INTEGER)),
-    )
+HOST = record(
+    uuid=Member(TEXT, "tree.root.uuid"),
+    name=Member(TEXT, "tree.root.name"),
+    count=INTEGER,
 )
-def render(value: Capacity, view: View) -> Json:
-    """Render how many times a request could be claimed."""
-    return {
-        "total": value.total,
-        "exact": value.exact,
-        "complete": value.complete,
-        "hosts": [
-            {
-                "uuid": each.tree.root.uuid,
-                "name": each.tree.root.name,
-                "count": each.count,
-            }
-            for each in value.hosts
-        ],
-    }
+# How many times a request could be claimed.
+render = record(total=INTEGER, exact=BOOLEAN, complete=BOOLEAN, hosts=[HOST])

@@ -3,14 +3,15 @@
 import collections
 import dataclasses
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from placement import errors
-from placement.declaration.outcome import Declaration, Outcome, Result, Terms, TreePlan
-from placement.model.declaration import Change, DeclaredProvider, Names, Remembered
+from placement.declaration.outcome import Declaration, Outcome, Result, Terms
+from placement.model.declaration import DeclaredProvider, Names
 from placement.model.inventory import Inventory
 from placement.schemas import inventory
+from placement.schemas.record import BOOLEAN, Member, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -21,15 +22,11 @@ from placement_foundation.http.schema import (
     UUID,
     Json,
     Schema,
-    View,
-    closed_object,
-    described,
     is_uuid,
     keyed,
     listed,
     some_of,
 )
-from placement_foundation.http.version import Version
 
 COMPLAINT = "JSON does not validate: "
 # Databases may neglect case, so an owner has none.
@@ -213,60 +210,37 @@ def parse_query(pairs: Pairs) -> DeclaredQuery:
     )
 
 
-CHANGE = closed_object(path=TEXT, before={}, after={}, owner=TEXT_OR_NULL)
+CHANGE = record(
+    path=TEXT,
+    before=Member({}, lambda change: _render_value(change.before)),
+    after=Member({}, lambda change: _render_value(change.after)),
+    owner=TEXT_OR_NULL,
+)
+PLAN = record(
+    name=TEXT,
+    uuid=Member(TEXT_OR_NULL, lambda plan: plan.uuid or None),
+    result={"enum": [str(each) for each in Result]},
+    changes=[CHANGE],
+    drift=[CHANGE],
+    reason=TEXT_OR_NULL,
+    plan=Member(TEXT, "digest"),
+)
 
 
-def _describe_outcome(version: Version) -> Json:
-    tree = closed_object(
-        name=TEXT,
-        uuid=TEXT_OR_NULL,
-        result={"enum": [str(each) for each in Result]},
-        changes=listed(CHANGE),
-        drift=listed(CHANGE),
-        reason=TEXT_OR_NULL,
-        plan=TEXT,
-    )
-    return closed_object(
-        trees=listed(tree),
-        traits=listed(TEXT),
-        resource_classes=listed(TEXT),
-        names=listed(CHANGE),
-        summary=keyed(INTEGER),
-    )
+def _summary(outcome: Outcome) -> Json:
+    """Return how many trees have each result."""
+    results = collections.Counter(each.result for each in outcome.plans)
+    return {str(each): results[each] for each in Result}
 
 
-@described(_describe_outcome)
-def render_outcome(value: Outcome, view: View) -> Json:
-    """Render what became of declared trees, or would."""
-    results = collections.Counter(str(each.result) for each in value.plans)
-    return {
-        "trees": [_render_plan(each) for each in value.plans],
-        "traits": list(value.traits),
-        "resource_classes": list(value.resource_classes),
-        "names": [_render_change(change) for change in value.names],
-        "summary": {str(each): results[each] for each in Result},
-    }
-
-
-def _render_plan(plan: TreePlan) -> Json:
-    return {
-        "name": plan.name,
-        "uuid": plan.uuid or None,
-        "result": str(plan.result),
-        "changes": [_render_change(change) for change in plan.changes],
-        "drift": [_render_change(change) for change in plan.drift],
-        "reason": plan.reason,
-        "plan": plan.digest,
-    }
-
-
-def _render_change(change: Change) -> Json:
-    return {
-        "path": change.path,
-        "before": _render_value(change.before),
-        "after": _render_value(change.after),
-        "owner": change.owner,
-    }
+# What became of declared trees, or would.
+render_outcome = record(
+    trees=Member([PLAN], "plans"),
+    traits=listed(TEXT),
+    resource_classes=listed(TEXT),
+    names=[CHANGE],
+    summary=Member(keyed(INTEGER), _summary),
+)
 
 
 def _render_value(value: Any) -> Json:
@@ -278,40 +252,23 @@ def _render_value(value: Any) -> Json:
     return value
 
 
-def _describe_declared(version: Version) -> Json:
-    record = {"anyOf": [inventory.describe_record(), {"type": "null"}]}
-    declared = closed_object(
-        owner=TEXT,
-        uuid=TEXT,
-        name=TEXT_OR_NULL,
-        root=TEXT_OR_NULL,
-        created={"type": "boolean"},
-        inventories=keyed(record),
-        traits=listed(TEXT),
-        aggregates=listed(TEXT),
-        drift=listed(CHANGE),
-    )
-    return closed_object(declared=listed(declared))
-
-
-@described(_describe_declared)
-def render_declared(value: Iterable[Remembered], view: View) -> Json:
-    """Render declarations, and how the stored providers differ from them."""
-    return {"declared": [_render_remembered(each) for each in value]}
-
-
-def _render_remembered(each: Remembered) -> Json:
-    return {
-        "owner": each.owner,
-        "uuid": each.uuid,
-        "name": each.name,
-        "root": each.root_uuid,
-        "created": each.declared.created,
-        "inventories": _render_value(dict(each.declared.inventories)),
-        "traits": sorted(each.declared.traits),
-        "aggregates": sorted(each.declared.aggregates),
-        "drift": [_render_change(change) for change in each.drift],
-    }
+RECORD_OR_NULL = {"anyOf": [inventory.SHOWN, {"type": "null"}]}
+REMEMBERED = record(
+    owner=TEXT,
+    uuid=TEXT,
+    name=TEXT_OR_NULL,
+    root=Member(TEXT_OR_NULL, "root_uuid"),
+    created=Member(BOOLEAN, "declared.created"),
+    inventories=Member(
+        keyed(RECORD_OR_NULL),
+        lambda each: _render_value(dict(each.declared.inventories)),
+    ),
+    traits=Member(listed(TEXT), lambda each: sorted(each.declared.traits)),
+    aggregates=Member(listed(TEXT), lambda each: sorted(each.declared.aggregates)),
+    drift=[CHANGE],
+)
+# Declarations, and how the stored providers differ from them.
+render_declared = record(declared=Member([REMEMBERED], list))
 
 
 @query_string.parser(some_of(owner=OWNER))
@@ -323,7 +280,8 @@ def parse_owner(pairs: Pairs) -> str | None:
     return query_string.last(pairs, "owner")
 
 
-@described(closed_object(aggregates=keyed(TEXT), projects=keyed(TEXT)))
-def render_names(value: Names, view: View) -> Json:
-    """Render the names of aggregates, by UUID, and those of projects, by id."""
-    return {"aggregates": dict(value.aggregates), "projects": dict(value.projects)}
+# The names of aggregates, by UUID, and those of projects, by id.
+render_names = record(
+    aggregates=Member(keyed(TEXT), lambda names: dict(names.aggregates)),
+    projects=Member(keyed(TEXT), lambda names: dict(names.projects)),
+)

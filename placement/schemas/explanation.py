@@ -1,32 +1,30 @@
 """Explanations on the wire."""
 
-import dataclasses
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from placement.model.allocation import Holder
 from placement.model.constraint import Constraint, Room
+from placement.model.inventory import InventoryUsage
 from placement.questions.explanation import sentence
 from placement.questions.explanation.explanation import (
     Explanation,
     ExplanationQuery,
+    Holders,
     Judged,
 )
 from placement.questions.explanation.finding import Verdict
-from placement.questions.explanation.report import Figures, QueryChange, Wanted
-from placement.questions.explanation.smaller import Offer
+from placement.questions.explanation.report import Wanted
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
 from placement.schemas.query import unexpected
+from placement.schemas.record import BOOLEAN, Member, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     TEXT,
     TEXT_OR_NULL,
-    Json,
-    View,
-    closed_object,
-    described,
-    extend,
     listed,
 )
 
@@ -61,214 +59,146 @@ def parse(pairs: Pairs, candidates: Candidates) -> ExplanationQuery:
 
 QUERY = own_parameter.by_version(parse, OWN)
 
-# Fields that depend on the question are not required in the document.
-TRUE_OR_FALSE = {"type": "boolean"}
 # The needed and the present value: the type depends on the constraint.
 NEEDS = {"type": ["string", "integer", "array"]}
 HAS = {"type": ["string", "integer", "array", "object", "null"]}
-NAME = closed_object(uuid=TEXT, name=TEXT_OR_NULL)
-CONSTRAINT = extend(
-    closed_object(id=TEXT, kind=TEXT),
-    properties={"suffix": TEXT, "resource_class": TEXT, "value": NEEDS},
+FIGURES = record(
+    id=Member(TEXT, "constraint.id"),
+    kind=Member(TEXT, "constraint.kind"),
+    suffix=Member(TEXT, "constraint.suffix", optional=True),
+    resource_class=Member(TEXT, "constraint.resource_class", optional=True),
+    value=Member(NEEDS, "constraint.value", optional=True),
+    text=Member(TEXT, lambda figures: figures.constraint.text()),
+    before=INTEGER,
+    after=INTEGER,
+    alone=Member(INTEGER, optional=True),
+    gain=Member(INTEGER, optional=True),
+    largest=Member(INTEGER, "smaller.amount", optional="smaller"),
+    serves_at_largest=Member(INTEGER, "smaller.serves", optional="smaller"),
 )
-FIGURES = extend(
-    extend(
-        CONSTRAINT,
-        properties={"text": TEXT, "before": INTEGER, "after": INTEGER},
-        required=("text", "before", "after"),
-    ),
-    properties=dict.fromkeys(
-        ("alone", "gain", "largest", "serves_at_largest"), INTEGER
-    ),
-)
-OFFER = closed_object(
-    amounts=listed(closed_object(suffix=TEXT, resource_class=TEXT, amount=INTEGER)),
+AMOUNT = record(suffix=TEXT, resource_class=TEXT, amount=INTEGER)
+OFFER = record(amounts=Member([AMOUNT], "swaps"), serves=INTEGER)
+CHANGE = record(
+    drop=Member(listed(TEXT), lambda change: [each.id for each in change.dropped]),
     serves=INTEGER,
-)
-CHANGE = closed_object(
-    drop=listed(TEXT), serves=INTEGER, text=TEXT, offers=listed(OFFER)
-)
-CLOSEST = extend(
-    closed_object(),
-    properties={
-        "needs": NEEDS,
-        "has": HAS,
-        "provider": TEXT,
-        "capacity": INTEGER,
-        "used": INTEGER,
-        "total": INTEGER,
-        "reserved": INTEGER,
-        "allocation_ratio": {"type": "number"},
-        "holders": listed(
-            closed_object(
-                consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_OR_NULL
-            )
-        ),
-    },
-)
-FINDING = extend(
-    CLOSEST, properties={"id": TEXT, "text": TEXT}, required=("id", "text")
-)
-NEAR = extend(NAME, properties={"unmet": listed(FINDING)}, required=("unmet",))
-VERDICT = extend(
-    closed_object(id=TEXT, met=TRUE_OR_FALSE, providers=listed(TEXT)),
-    properties={"closest": CLOSEST, "text": TEXT},
-)
-HOST = extend(
-    NAME,
-    properties={"serves": TRUE_OR_FALSE, "constraints": listed(VERDICT)},
-    required=("serves", "constraints"),
+    text=Member(TEXT, sentence.change),
+    offers=Member([OFFER], lambda change: [change.offer] if change.offer else []),
 )
 
 
-@described(
-    extend(
-        closed_object(
-            serves=INTEGER,
-            hosts=INTEGER,
-            summary=TEXT,
-            constraints=listed(FIGURES),
-            complete=TRUE_OR_FALSE,
-        ),
-        properties={
-            "changes": listed(CHANGE),
-            "near": listed(NEAR),
-            "host": listed(HOST),
-        },
-    )
-)
-def render(explanation: Explanation, view: View) -> Json:
-    """Render an explanation, in numbers and in words."""
-    report = explanation.report
-    document = {
-        "serves": report.serves,
-        "hosts": report.hosts,
-        "summary": sentence.summary(report),
-        "constraints": [_render_figures(each) for each in report.figures],
-    }
-    if report.changes is not None:
-        document["changes"] = [_render_change(change) for change in report.changes]
-    if explanation.near is not None:
-        document["near"] = [
-            _render_near(host, explanation) for host in explanation.near
-        ]
-    if explanation.asked:
-        document["host"] = [
-            _render_host(host, explanation) for host in explanation.asked
-        ]
-    return {**document, "complete": report.complete}
+class _Detail(NamedTuple):
+    """A verdict on a constraint about a host.
 
-
-def _render_constraint(constraint: Constraint) -> Json:
-    document: Json = {"id": constraint.id, "kind": constraint.kind}
-    if constraint.suffix is not None:
-        document["suffix"] = constraint.suffix
-    if constraint.resource_class is not None:
-        document["resource_class"] = constraint.resource_class
-    if constraint.value is not None:
-        document["value"] = constraint.value
-    return document
-
-
-def _render_figures(figures: Figures) -> Json:
-    optional = {"alone": figures.alone, "gain": figures.gain}
-    if figures.smaller:
-        optional["largest"] = figures.smaller.amount
-        optional["serves_at_largest"] = figures.smaller.serves
-    return {
-        **_render_constraint(figures.constraint),
-        "text": figures.constraint.text(),
-        "before": figures.before,
-        "after": figures.after,
-        **{name: value for name, value in optional.items() if value is not None},
-    }
-
-
-def _render_change(change: QueryChange) -> Json:
-    return {
-        "drop": [constraint.id for constraint in change.dropped],
-        "serves": change.serves,
-        "text": sentence.change(change),
-        "offers": [_render_offer(change.offer)] if change.offer else [],
-    }
-
-
-def _render_offer(offer: Offer) -> Json:
-    amounts = [
-        {
-            "suffix": swap.suffix,
-            "resource_class": swap.resource_class,
-            "amount": swap.amount,
-        }
-        for swap in offer.swaps
-    ]
-    return {"amounts": amounts, "serves": offer.serves}
-
-
-def _render_name(host: Judged) -> Json:
-    root = host.host.tree.root
-    return {"uuid": root.uuid, "name": root.name}
-
-
-def _render_near(host: Judged, explanation: Explanation) -> Json:
-    verdicts = [host.verdicts[each] for each in host.host.unmet]
-    return {
-        **_render_name(host),
-        "unmet": [
-            {
-                "id": each.constraint.id,
-                **_render_closest(each, explanation),
-                "text": sentence.unmet(each),
-            }
-            for each in verdicts
-        ],
-    }
-
-
-def _render_host(host: Judged, explanation: Explanation) -> Json:
-    return {
-        **_render_name(host),
-        "serves": not host.host.unmet,
-        "constraints": [
-            _render_verdict(verdict, constraint not in host.host.unmet, explanation)
-            for constraint, verdict in host.verdicts.items()
-        ],
-    }
-
-
-def _render_verdict(verdict: Verdict, met: bool, explanation: Explanation) -> Json:
-    document: Json = {
-        "id": verdict.constraint.id,
-        "met": met,
-        "providers": [provider.uuid for provider in verdict.meeting],
-    }
-    if not met:
-        document["text"] = sentence.unmet(verdict)
-    if verdict.closest:
-        document["closest"] = _render_closest(verdict, explanation)
-    return document
-
-
-def _render_closest(verdict: Verdict, explanation: Explanation) -> Json:
-    """Render the needed value, and that of the closest provider that does not meet it.
-
-    There is none if all do, and the host lacks something else.
+    Where the closest provider has too little room, ``room`` is its inventory;
+    ``holders`` are the consumers with most of it, None if they were not requested.
     """
+
+    verdict: Verdict
+    met: bool
+    room: InventoryUsage | None
+    holders: Sequence[Holder] | None
+
+
+class _Shown(NamedTuple):
+    """A host, with the details of the verdicts on it."""
+
+    judged: Judged
+    details: Mapping[Constraint, _Detail]
+
+    @property
+    def unmet(self) -> list[_Detail]:
+        """The details of the constraints that it does not meet."""
+        return [self.details[each] for each in self.judged.host.unmet]
+
+
+HOLDER = record(consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_OR_NULL)
+# The needed value, and that of the closest provider that does not meet it. There is
+# none if all do, and the host lacks something else.
+CLOSEST = {
+    "needs": Member(NEEDS, "verdict.constraint.needs", optional=True),
+    "has": Member(
+        HAS,
+        lambda detail: detail.verdict.constraint.has(detail.verdict.closest),
+        optional="verdict.closest",
+    ),
+    "provider": Member(TEXT, "verdict.closest.uuid", optional="verdict.closest"),
+    "capacity": Member(INTEGER, "room.capacity", optional="room"),
+    "used": Member(INTEGER, "room.used", optional="room"),
+    "total": Member(INTEGER, "room.total", optional="room"),
+    "reserved": Member(INTEGER, "room.reserved", optional="room"),
+    "allocation_ratio": Member(
+        {"type": "number"}, "room.allocation_ratio", optional="room"
+    ),
+    "holders": Member([HOLDER], optional=True),
+}
+ID = Member(TEXT, "verdict.constraint.id")
+FINDING = record(
+    id=ID,
+    **CLOSEST,
+    text=Member(TEXT, lambda detail: sentence.unmet(detail.verdict)),
+)
+VERDICT = record(
+    id=ID,
+    met=BOOLEAN,
+    providers=Member(
+        listed(TEXT), lambda detail: [each.uuid for each in detail.verdict.meeting]
+    ),
+    text=Member(
+        TEXT,
+        lambda detail: None if detail.met else sentence.unmet(detail.verdict),
+        optional=True,
+    ),
+    closest=Member(
+        record(**CLOSEST), lambda detail: detail, optional="verdict.closest"
+    ),
+)
+NAME = {
+    "uuid": Member(TEXT, "judged.host.tree.root.uuid"),
+    "name": Member(TEXT_OR_NULL, "judged.host.tree.root.name"),
+}
+NEAR = record(**NAME, unmet=[FINDING])
+HOST = record(
+    **NAME,
+    serves=Member(BOOLEAN, lambda shown: not shown.unmet),
+    constraints=Member([VERDICT], lambda shown: shown.details.values()),
+)
+
+
+def _show(hosts: Iterable[Judged], explanation: Explanation) -> list[_Shown]:
+    """Return hosts with all details."""
+    return [
+        _Shown(
+            host,
+            {
+                constraint: _detail(
+                    verdict, constraint not in host.host.unmet, explanation.holders
+                )
+                for constraint, verdict in host.verdicts.items()
+            },
+        )
+        for host in hosts
+    ]
+
+
+def _detail(verdict: Verdict, met: bool, holders: Holders | None) -> _Detail:
     constraint, provider = verdict.constraint, verdict.closest
-    document: Json = {}
-    if constraint.needs is not None:
-        document["needs"] = constraint.needs
-    if provider:
-        document["has"] = constraint.has(provider)
-        document["provider"] = provider.uuid
-        inventory = constraint.inventory_of(provider)
-        if inventory and isinstance(constraint, Room):
-            for name in ("capacity", "used", "total", "reserved", "allocation_ratio"):
-                document[name] = getattr(inventory, name)
-            key = (provider.uuid, str(constraint.resource_class))
-            if explanation.holders is not None:
-                document["holders"] = [
-                    dataclasses.asdict(holder)
-                    for holder in explanation.holders.get(key, ())
-                ]
-    return document
+    if not (provider and isinstance(constraint, Room)):
+        return _Detail(verdict, met, None, None)
+    room = constraint.inventory_of(provider)
+    largest = None
+    if room and holders is not None:
+        largest = holders.get((provider.uuid, str(constraint.resource_class)), ())
+    return _Detail(verdict, met, room, largest)
+
+
+# An explanation, in numbers and in words.
+render = record(
+    serves=Member(INTEGER, "report.serves"),
+    hosts=Member(INTEGER, "report.hosts"),
+    summary=Member(TEXT, lambda explanation: sentence.summary(explanation.report)),
+    constraints=Member([FIGURES], "report.figures"),
+    changes=Member([CHANGE], "report.changes", optional=True),
+    near=Member([NEAR], lambda each: _show(each.near, each), optional="near"),
+    host=Member([HOST], lambda each: _show(each.asked, each) or None, optional=True),
+    complete=Member(BOOLEAN, "report.complete"),
+)

@@ -104,11 +104,8 @@ FIELDS: Mapping[str, Mapping[str, Property]] = {
     },
     "inventories": {
         "inventories": Property(
-            keyed(inventory.describe_record()),
-            lambda member: {
-                name: inventory.render_record(each)
-                for name, each in member.provider.inventories.items()
-            },
+            keyed(inventory.SHOWN),
+            lambda member: inventory.render_records(member.provider.inventories),
             _key_of_inventories,
         )
     },

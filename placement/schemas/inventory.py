@@ -7,20 +7,17 @@ from typing import Any
 from placement import errors
 from placement.model.inventory import FIELDS, LARGEST_AMOUNT, Inventory
 from placement.model.resource_class import UNKNOWN_CLASS
-from placement.model.resource_provider import Belongings
+from placement.schemas.record import GENERATION, Member, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import (
     INTEGER,
     Json,
     Schema,
-    View,
     closed_object,
-    described,
     extend,
     keyed,
     some_of,
 )
-from placement_foundation.http.version import Version
 
 # The largest that every database can store; MariaDB has single precision.
 LARGEST_RATIO = 3.40282e38
@@ -66,14 +63,14 @@ PUT_INVENTORY = Schema(extend(RECORD, required=("resource_provider_generation",)
 PUT_INVENTORIES = Schema(INVENTORIES)
 
 
-def parse_inventory(record: Json) -> Inventory:
+def parse_inventory(document: Json) -> Inventory:
     """Return an inventory; fields that are left out have their defaults."""
-    return Inventory(**parse_fields(record))
+    return Inventory(**parse_fields(document))
 
 
-def parse_fields(record: Json) -> dict[str, Any]:
+def parse_fields(document: Json) -> dict[str, Any]:
     """Return the fields of an inventory that are given."""
-    fields = {name: record[name] for name in FIELDS if name in record}
+    fields = {name: document[name] for name in FIELDS if name in document}
     if "allocation_ratio" in fields:
         fields["allocation_ratio"] = float(fields["allocation_ratio"])
     return fields
@@ -85,8 +82,8 @@ def parse_inventories(records: Mapping[str, Json]) -> dict[str, Inventory]:
     Nothing has checked the others.
     """
     return {
-        name: parse_inventory(record)
-        for name, record in records.items()
+        name: parse_inventory(document)
+        for name, document in records.items()
         if _may_be_class(name)
     }
 
@@ -110,41 +107,26 @@ def path(provider_uuid: str, class_name: str) -> str:
     return f"/resource_providers/{provider_uuid}/inventories/{class_name}"
 
 
-def describe_record() -> dict[str, Json]:
-    """Describe an inventory, whose generation is given elsewhere."""
-    kinds = {name: {"type": AMOUNTS[name]["type"]} for name in FIELDS}
-    return closed_object(**kinds)
-
-
-def _describe_inventory(version: Version) -> Json:
-    generation = {"resource_provider_generation": INTEGER}
-    return extend(describe_record(), properties=generation, required=tuple(generation))
-
-
-@described(_describe_inventory)
-def render_inventory(value: Belongings[Inventory], view: View) -> Json:
-    """Render one inventory."""
-    return {
-        **render_record(value.parts),
-        "resource_provider_generation": value.generation,
-    }
-
-
-@described(
-    closed_object(
-        resource_provider_generation=INTEGER, inventories=keyed(describe_record())
-    )
-)
-def render_inventories(value: Belongings[Mapping[str, Inventory]], view: View) -> Json:
-    """Render all inventories of a provider."""
-    return {
-        "resource_provider_generation": value.generation,
-        "inventories": {
-            name: render_record(inventory) for name, inventory in value.parts.items()
-        },
-    }
+# An inventory, whose generation is given elsewhere.
+KINDS = {name: {"type": AMOUNTS[name]["type"]} for name in FIELDS}
+SHOWN = closed_object(**KINDS)
 
 
 def render_record(inventory: Inventory) -> Json:
     """Render an inventory, whose generation is given elsewhere."""
     return {name: getattr(inventory, name) for name in FIELDS}
+
+
+def render_records(inventories: Mapping[str, Inventory]) -> Json:
+    """Render inventories by resource class."""
+    return {name: render_record(each) for name, each in inventories.items()}
+
+
+render_inventory = record(
+    **{name: Member(kind, f"parts.{name}") for name, kind in KINDS.items()},
+    resource_provider_generation=GENERATION,
+)
+render_inventories = record(
+    resource_provider_generation=GENERATION,
+    inventories=Member(keyed(SHOWN), lambda value: render_records(value.parts)),
+)

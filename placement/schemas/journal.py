@@ -20,6 +20,7 @@ from placement.model.journal import (
 )
 from placement.model.journal_filter import EntryFilters
 from placement.schemas.query import unexpected
+from placement.schemas.record import BOOLEAN, Member, record
 from placement_foundation.http import query_string
 from placement_foundation.http.answer import LINES
 from placement_foundation.http.query_string import Pairs
@@ -36,7 +37,6 @@ from placement_foundation.http.schema import (
     listed,
     some_of,
 )
-from placement_foundation.http.version import Version
 
 _CURSOR = re.compile(r"([0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{12})")
 
@@ -223,9 +223,10 @@ def _parse_moment(value: str | None) -> datetime.datetime:
     return moment
 
 
-def describe_entry(version: Version) -> Json:
-    """Describe an entry; what was before and after depends on its type."""
-    entry = closed_object(
+_TEXTS = ("request", "request_id", "global_request_id", "user_id", "user_name")
+# An entry; what was before and after depends on its type.
+ENTRY = extend(
+    closed_object(
         id=_UUID,
         time=TEXT,
         type={"enum": list(TYPES)},
@@ -235,47 +236,31 @@ def describe_entry(version: Version) -> Json:
         after={"type": ["object", "null"]},
         generation={"type": ["integer", "null"]},
         cursor=TEXT,
-    )
-    about = ("request", "request_id", "global_request_id", "user_id", "user_name")
-    optional = dict.fromkeys([*about, "project_id", "project_name"], TEXT)
-    consumer = keyed(TEXT_OR_NULL)
-    return extend(
-        entry,
-        properties={
-            **optional,
-            "roots": listed(TEXT),
-            "names": keyed(TEXT),
-            "consumer": consumer,
-        },
-    )
+    ),
+    properties={
+        **dict.fromkeys([*_TEXTS, "project_id", "project_name"], TEXT),
+        "roots": listed(TEXT),
+        "names": keyed(TEXT),
+        "consumer": keyed(TEXT_OR_NULL),
+    },
+)
+# A page of the feed.
+render_feed = record(
+    changes=Member(listed(ENTRY), "entries"),
+    cursor=Member(TEXT, lambda page: str(page.cursor)),
+    more=BOOLEAN,
+)
 
 
-def _describe_feed(version: Version) -> Json:
-    return closed_object(
-        changes=listed(describe_entry(version)), cursor=TEXT, more={"type": "boolean"}
-    )
-
-
-@described(_describe_feed)
-def render_feed(page: EntryPage, view: View) -> Json:
-    """Render a page of the feed."""
-    return {"changes": page.entries, "cursor": str(page.cursor), "more": page.more}
-
-
-def _describe_line(version: Version) -> Json:
-    end = closed_object(cursor=TEXT, more={"type": "boolean"})
-    return {"anyOf": [describe_entry(version), end]}
-
-
-@described(_describe_line)
+@described({"anyOf": [ENTRY, closed_object(cursor=TEXT, more=BOOLEAN)]})
 def render_feed_lines(page: EntryPage, view: View) -> Iterator[Json]:
     """Render a document for each entry, and a last one with the cursor."""
     yield from page.entries
     yield {"cursor": str(page.cursor), "more": page.more}
 
 
-def _describe_events(version: Version) -> Json:
-    event = closed_object(
+EVENT = extend(
+    closed_object(
         specversion=TEXT,
         id=TEXT,
         source=TEXT,
@@ -283,12 +268,13 @@ def _describe_events(version: Version) -> Json:
         time=TEXT,
         datacontenttype=TEXT,
         placementcursor=TEXT,
-        data=describe_entry(version),
-    )
-    return listed(extend(event, properties={"subject": TEXT}))
+        data=ENTRY,
+    ),
+    properties={"subject": TEXT},
+)
 
 
-@described(_describe_events)
+@described(listed(EVENT))
 def render_events(page: EntryPage, view: View) -> Json:
     """Render a page of the feed as a batch of CloudEvents."""
     return [_event(each, view.base) for each in page.entries]
@@ -314,41 +300,34 @@ def _event(document: Document, source: str) -> Json:
     return event
 
 
-def _describe_history(version: Version) -> Json:
-    history = closed_object(history=listed(describe_entry(version)), begins=TEXT)
-    return extend(history, properties={"marker": TEXT})
-
-
-@described(_describe_history)
-def render_history(page: EntryPage, view: View) -> Json:
-    """Render a page of history, with the marker of the next one if there may be any."""
-    begins = render_time(page.begins)
-    document: dict[str, Json] = {"history": page.entries, "begins": begins}
-    if page.more:
-        document["marker"] = str(page.cursor)
-    return document
-
-
-@described(
-    closed_object(at=TEXT, allocations=keyed(closed_object(resources=keyed(INTEGER))))
+# A page of history, with the marker of the next one if there may be any.
+render_history = record(
+    history=Member(listed(ENTRY), "entries"),
+    begins=Member(TEXT, lambda page: render_time(page.begins)),
+    marker=Member(
+        TEXT, lambda page: str(page.cursor) if page.more else None, optional=True
+    ),
 )
-def render_past(value: Past, view: View) -> Json:
-    """Render allocations by provider for a consumer, by consumer for a provider."""
-    query = value.query
+
+
+def _past_amounts(past: Past) -> Json:
+    """Return amounts by provider for a consumer, by consumer for a provider."""
+    query = past.query
     if query.consumer:
-        amounts = value.allocations.get(query.consumer, {})
+        amounts = past.allocations.get(query.consumer, {})
     else:
         amounts = {
             consumer: each[query.provider]
-            for consumer, each in sorted(value.allocations.items())
+            for consumer, each in sorted(past.allocations.items())
             if query.provider in each
         }
-    return {
-        "at": render_time(query.at),
-        "allocations": {
-            uuid: {"resources": resources} for uuid, resources in amounts.items()
-        },
-    }
+    return {uuid: {"resources": resources} for uuid, resources in amounts.items()}
+
+
+render_past = record(
+    at=Member(TEXT, lambda past: render_time(past.query.at)),
+    allocations=Member(keyed(closed_object(resources=keyed(INTEGER))), _past_amounts),
+)
 
 
 def parse_cursor(text: str) -> Cursor:

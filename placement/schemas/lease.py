@@ -9,17 +9,14 @@ from placement.model.lease import Lease
 from placement.model.moment import as_text
 from placement.schemas import moment
 from placement.schemas.placing import SECONDS
+from placement.schemas.record import Member, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     TEXT,
     TEXT_OR_NULL,
-    Json,
     Schema,
-    View,
     closed_object,
-    described,
-    listed,
     some_of,
 )
 
@@ -51,6 +48,14 @@ class LeasePage:
     leases: Sequence[Lease]
     may_go_on: bool
 
+    @property
+    def marker(self) -> str | None:
+        """The marker of the next page, if there may be one."""
+        if not (self.leases and self.may_go_on):
+            return None
+        last = self.leases[-1]
+        return f"{last.expires_at}_{last.consumer}"
+
 
 @query_string.parser(QUERY)
 def parse(pairs: Pairs) -> LeaseQuery:
@@ -74,28 +79,11 @@ def parse(pairs: Pairs) -> LeaseQuery:
     )
 
 
-ONE = {"consumer": TEXT, "expires_at": TEXT}
-OF_MANY = closed_object(**ONE, project_id=TEXT, consumer_type=TEXT_OR_NULL)
-
-
-@described(closed_object(**ONE))
-def render(value: Lease, view: View) -> Json:
-    """Render until when the allocations of a consumer last."""
-    return {"consumer": value.consumer, "expires_at": as_text(value.expires_at)}
-
-
-@described(closed_object(leases=listed(OF_MANY), marker=TEXT_OR_NULL))
-def render_list(page: LeasePage, view: View) -> Json:
-    """Render leases, and the marker of the next page if there may be one."""
-    last = page.leases[-1] if page.leases and page.may_go_on else None
-    return {
-        "leases": [
-            {
-                **render(each, view),
-                "project_id": each.project_id,
-                "consumer_type": each.consumer_type,
-            }
-            for each in page.leases
-        ],
-        "marker": last and f"{last.expires_at}_{last.consumer}",
-    }
+ONE = {
+    "consumer": TEXT,
+    "expires_at": Member(TEXT, lambda lease: as_text(lease.expires_at)),
+}
+# Until when the allocations of a consumer last.
+render = record(**ONE)
+OF_MANY = record(**ONE, project_id=TEXT, consumer_type=TEXT_OR_NULL)
+render_list = record(leases=[OF_MANY], marker=TEXT_OR_NULL)

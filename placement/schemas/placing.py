@@ -8,7 +8,6 @@ from placement.questions.placing.query import (
     Domains,
     Order,
     Placement,
-    Placements,
     Preference,
     Quality,
     Spread,
@@ -17,6 +16,7 @@ from placement.questions.placing.query import (
 from placement.schemas import own_parameter, query
 from placement.schemas.allocation import CONSUMER_TYPE, OWNER
 from placement.schemas.own_parameter import Candidates
+from placement.schemas.record import BOOLEAN, Member, record
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import (
     INTEGER,
@@ -25,14 +25,11 @@ from placement_foundation.http.schema import (
     UUID,
     Json,
     Schema,
-    View,
     closed_object,
-    described,
     extend,
     keyed,
     listed,
 )
-from placement_foundation.http.version import Version
 
 # The most consumers of one request, and of others that a spread counts.
 MOST = 1000
@@ -175,52 +172,30 @@ def _parse_preference(document: Json) -> Preference:
     return Preference(quality, name, document["weight"])
 
 
-def _describe(version: Version) -> Json:
-    number = {"type": ["number", "null"]}
-    placed = closed_object(
-        consumer=TEXT,
-        host=TEXT_OR_NULL,
-        name=TEXT_OR_NULL,
-        existed={"type": "boolean"},
-        allocations=keyed(closed_object(resources=keyed(INTEGER))),
-        consumer_generation={"type": ["integer", "null"]},
-        expires_at=TEXT_OR_NULL,
-    )
-    chosen = {"score": number, "mappings": keyed(listed(TEXT))}
-    return closed_object(
-        placements=listed(extend(placed, properties=chosen)),
-        unplaced=listed(TEXT),
-        considered=INTEGER,
-        exact={"type": "boolean"},
-        dry_run={"type": "boolean"},
-    )
-
-
-@described(_describe)
-def render(value: Placements, view: View) -> Json:
-    """Render the result of a request."""
+def _render_amounts(placed: Placement) -> Json:
     return {
-        "placements": [_render(each) for each in value.placements],
-        "unplaced": list(value.unplaced),
-        "considered": value.considered,
-        "exact": value.exact,
-        "dry_run": value.dry_run,
+        uuid: {"resources": resources} for uuid, resources in placed.amounts.items()
     }
 
 
-def _render(placed: Placement) -> Json:
-    document: Json = {
-        "consumer": placed.consumer,
-        "host": placed.host,
-        "name": placed.name,
-        "existed": placed.existed,
-        "allocations": {
-            uuid: {"resources": resources} for uuid, resources in placed.amounts.items()
-        },
-        "consumer_generation": placed.generation,
-        "expires_at": placed.expires_at and as_text(placed.expires_at),
-    }
-    if placed.mappings is not None:
-        document["score"] = placed.score
-        document["mappings"] = placed.mappings
-    return document
+PLACED = record(
+    consumer=TEXT,
+    host=TEXT_OR_NULL,
+    name=TEXT_OR_NULL,
+    existed=BOOLEAN,
+    allocations=Member(keyed(closed_object(resources=keyed(INTEGER))), _render_amounts),
+    consumer_generation=Member({"type": ["integer", "null"]}, "generation"),
+    expires_at=Member(
+        TEXT_OR_NULL, lambda placed: placed.expires_at and as_text(placed.expires_at)
+    ),
+    score=Member({"type": ["number", "null"]}, optional="mappings"),
+    mappings=Member(keyed(listed(TEXT)), optional=True),
+)
+# The result of a request.
+render = record(
+    placements=[PLACED],
+    unplaced=listed(TEXT),
+    considered=INTEGER,
+    exact=BOOLEAN,
+    dry_run=BOOLEAN,
+)

@@ -1,21 +1,16 @@
 """Traits on the wire."""
 
 import re
-from collections.abc import Iterable, Sequence
 
 from placement import errors
-from placement.model.resource_provider import Belongings
-from placement.model.trait import LONGEST_NAME, Trait, TraitFilters
+from placement.model.trait import LONGEST_NAME, TraitFilters
+from placement.schemas.record import GENERATION, Member, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
-    INTEGER,
     TEXT,
-    Json,
     Schema,
-    View,
     closed_object,
-    described,
     listed,
     some_of,
 )
@@ -86,16 +81,9 @@ def path(name: str) -> str:
     return f"/traits/{name}"
 
 
-@described(closed_object(traits=listed(TEXT)))
-def render_traits(traits: Iterable[Trait], view: View) -> Json:
-    """Render a list of traits."""
-    return {"traits": [each.name for each in traits]}
-
-
-@described(closed_object(traits=listed(TEXT), resource_provider_generation=INTEGER))
-def render_provider_traits(value: Belongings[Sequence[str]], view: View) -> Json:
-    """Render the traits of a provider."""
-    return {
-        "traits": list(value.parts),
-        "resource_provider_generation": value.generation,
-    }
+render_traits = record(
+    traits=Member(listed(TEXT), lambda traits: [each.name for each in traits])
+)
+render_provider_traits = record(
+    traits=Member(listed(TEXT), "parts"), resource_provider_generation=GENERATION
+)

@@ -3,21 +3,18 @@
 import dataclasses
 from collections.abc import Mapping
 
-from placement.model.resource_provider import Belongings
 from placement.model.usage import Usage
+from placement.schemas.record import GENERATION, Member, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     INTEGER,
     Json,
-    View,
-    closed_object,
-    described,
     extend,
     keyed,
     some_of,
 )
-from placement_foundation.http.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion
 
 ALL_TYPES = "all"
 
@@ -61,34 +58,28 @@ def _parse_v1_38(pairs: Pairs) -> UsageQuery:
 PARSE_OWNER = ByVersion({(1, 9): _parse_v1_9, (1, 38): _parse_v1_38})
 
 
-@described(closed_object(resource_provider_generation=INTEGER, usages=keyed(INTEGER)))
-def render_provider_usages(value: Belongings[Mapping[str, int]], view: View) -> Json:
-    """Render the usages of a provider."""
+render_provider_usages = record(
+    resource_provider_generation=GENERATION,
+    usages=Member(keyed(INTEGER), lambda value: dict(value.parts)),
+)
+
+
+def _total(usages: Mapping[str, Usage]) -> Json:
+    total = usages.get(ALL_TYPES)
+    return dict(total.amounts) if total else {}
+
+
+def _by_type(usages: Mapping[str, Usage]) -> Json:
     return {
-        "resource_provider_generation": value.generation,
-        "usages": dict(value.parts),
+        group: {"consumer_count": usage.consumer_count, **usage.amounts}
+        for group, usage in usages.items()
     }
 
 
-@described(closed_object(usages=keyed(INTEGER)))
-def _render_v1_9(value: Mapping[str, Usage], view: View) -> Json:
-    total = value.get(ALL_TYPES)
-    return {"usages": dict(total.amounts) if total else {}}
-
-
-def _describe_v1_38(version: Version) -> Json:
-    group = {**keyed(INTEGER), "required": ["consumer_count"]}
-    return closed_object(usages=keyed(group))
-
-
-@described(_describe_v1_38)
-def _render_v1_38(value: Mapping[str, Usage], view: View) -> Json:
-    return {
-        "usages": {
-            group: {"consumer_count": usage.consumer_count, **usage.amounts}
-            for group, usage in value.items()
-        }
+OF_TYPE = {**keyed(INTEGER), "required": ["consumer_count"]}
+RENDER_USAGES = ByVersion(
+    {
+        (1, 9): record(usages=Member(keyed(INTEGER), _total)),
+        (1, 38): record(usages=Member(keyed(OF_TYPE), _by_type)),
     }
-
-
-RENDER_USAGES = ByVersion({(1, 9): _render_v1_9, (1, 38): _render_v1_38})
+)
