@@ -1,9 +1,13 @@
 """The microversions of the API, and their negotiation."""
 
 import functools
+from collections.abc import Callable
+from typing import TypeVar
 
 from placement_foundation.http import version
-from placement_foundation.http.version import Version
+from placement_foundation.http.version import ByVersion, Version
+
+T = TypeVar("T")
 
 SERVICE = "placement"
 
@@ -56,3 +60,9 @@ MAXIMUM = Version(*max(VERSIONS))
 BY_NAME = version.by_name(VERSIONS)
 # Returns the microversion that a request's headers name.
 negotiate = functools.partial(version.negotiate, service=SERVICE, versions=BY_NAME)
+
+
+def made_from(first: tuple[int, int], make: Callable[[Version], T]) -> ByVersion[T]:
+    """Return a value that is made for each microversion from the first one on."""
+    since = [each for each in VERSIONS if each >= first]
+    return ByVersion({each: make(Version(*each)) for each in since})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
+from placement.microversion import MAXIMUM
 from placement.model.allocation import Owner
 from placement.model.inventory import FIELDS as INVENTORY_FIELDS
 from placement.model.resource_provider import ProviderFilters
@@ -21,20 +22,20 @@ from placement_foundation.http.schema import (
     Schema,
     View,
     closed_object,
+    describe_fields,
     described,
     extend,
     keyed,
     listed,
+    some_of,
 )
 from placement_foundation.http.version import Version
 
 QUERY = Schema(
-    extend(
-        resource_provider.LIST_V1_18,
-        properties={
-            "fields": TEXT,
-            "repeats": {"type": "string", "enum": ["value", "number"]},
-        },
+    some_of(
+        **describe_fields(resource_provider.PARAMETERS, MAXIMUM),
+        fields=TEXT,
+        repeats={"type": "string", "enum": ["value", "number"]},
     ),
     query_string.FORMATS,
 )
@@ -188,7 +189,7 @@ def parse(pairs: Pairs) -> FleetQuery:
     :raises BadRequest: a filter is malformed, or a field or parameter is unknown
     """
     filters = resource_provider.parse_filters(
-        pairs, schema=QUERY, grammar=query.GRAMMAR_V1_39
+        pairs, schema=QUERY, grammar=query.grammar_at(MAXIMUM)
     )
     return FleetQuery(
         filters,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
+from placement.microversion import made_from
 from placement.questions.candidates import CandidateQuery
 from placement.schemas import query
 from placement.schemas.query import unexpected
@@ -68,18 +69,15 @@ def by_version(parse: Callable[..., Q], own: Own) -> ByVersion[Parser[Q]]:
     :param parse: takes a query, and ``candidates``, which parses one for candidates
     :param own: the parameters that may be given in addition
     """
-    history = query.CANDIDATES
-    return ByVersion(
-        {
-            (since.major, since.minor): Parser(
-                functools.partial(parse, candidates=candidates),
-                own.beside(candidates.schema),
-            )
-            for since, candidates in zip(
-                history.versions(), history.values(), strict=True
-            )
-        }
-    )
+
+    def parser_at(version: Version) -> Parser[Q]:
+        candidates = query.parser_at(version)
+        return Parser(
+            functools.partial(parse, candidates=candidates),
+            own.beside(candidates.schema),
+        )
+
+    return made_from(query.FIRST, parser_at)
 
 
 def in_body(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
@@ -95,5 +93,4 @@ def in_body(at: Callable[[Version], P]) -> ByVersion[Parser[P]]:
 
         return Parser(parse, query_string.NOTHING)
 
-    versions = query.CANDIDATES.versions()
-    return ByVersion({(each.major, each.minor): parser_at(each) for each in versions})
+    return made_from(query.FIRST, parser_at)

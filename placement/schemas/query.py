@@ -6,46 +6,56 @@ Queries for candidates have groups of them, and more.
 import collections
 import dataclasses
 import functools
-import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 from placement import errors
+from placement.microversion import made_from
 from placement.model.request import Group, Request
 from placement.questions.candidates import CandidateQuery
 from placement_foundation.http import query_string, schema
 from placement_foundation.http.query_string import COMPLAINT, Pairs, Parser
-from placement_foundation.http.schema import TEXT, Json, Schema, extend
-from placement_foundation.http.version import ByVersion
+from placement_foundation.http.schema import (
+    TEXT,
+    Field,
+    Schema,
+    describe_fields,
+    some_of,
+)
+from placement_foundation.http.version import ByVersion, Version
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grammar:
-    """The syntax of parameters at a microversion beyond the first form of each."""
+    """What queries may have at a microversion beyond the first form of each parameter.
+
+    ``nested_providers`` is passed on to the request. ``same_subtree`` may bind
+    ``resourceless_groups`` to others.
+    """
 
     forbidden_traits: bool = False
     any_of_traits: bool = False
     repeated_member_of: bool = False
     forbidden_aggregates: bool = False
+    nested_providers: bool = False
+    resourceless_groups: bool = False
 
 
-GRAMMAR_V1_0 = Grammar()
-GRAMMAR_V1_22 = replace(GRAMMAR_V1_0, forbidden_traits=True)
-GRAMMAR_V1_24 = replace(GRAMMAR_V1_22, repeated_member_of=True)
-GRAMMAR_V1_32 = replace(GRAMMAR_V1_24, forbidden_aggregates=True)
-GRAMMAR_V1_39 = replace(GRAMMAR_V1_32, any_of_traits=True)
+# The microversion of each.
+SYNTAX = {
+    "forbidden_traits": (1, 22),
+    "repeated_member_of": (1, 24),
+    "nested_providers": (1, 29),
+    "forbidden_aggregates": (1, 32),
+    "resourceless_groups": (1, 36),
+    "any_of_traits": (1, 39),
+}
 
-GRAMMAR = ByVersion(
-    {
-        (1, 0): GRAMMAR_V1_0,
-        (1, 22): GRAMMAR_V1_22,
-        (1, 24): GRAMMAR_V1_24,
-        (1, 32): GRAMMAR_V1_32,
-        (1, 39): GRAMMAR_V1_39,
-    }
-)
+
+def grammar_at(version: Version) -> Grammar:
+    """Return what queries may have at a microversion."""
+    return Grammar(**{name: version >= since for name, since in SYNTAX.items()})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -229,64 +239,29 @@ POLICY = {"type": "string", "enum": ["none", "isolate"]}
 # Any larger limit means the same: all candidates.
 LARGEST_LIMIT = 10**18
 
-NUMBER = "([1-9][0-9]*)?"
-NAME = "([a-zA-Z0-9_-]{1,64})?"
-
-
-def _with_suffixes(schema: Mapping[str, Json], suffix: str, *names: str) -> Json:
-    """Return a schema with optional parameters that may have a suffix."""
-    patterns = {f"^{name}{suffix}$": TEXT for name in names}
-    return {
-        **{name: rule for name, rule in schema.items() if name != "required"},
-        "patternProperties": patterns,
-    }
-
-
-V1_10 = {
-    "type": "object",
-    "required": ["resources"],
-    "additionalProperties": False,
-    "properties": {"resources": TEXT},
+# The parameters of a query, and those that are about a request group.
+PARAMETERS = {
+    "resources": Field((1, 10), TEXT),
+    "limit": Field((1, 16), LIMIT),
+    "required": Field((1, 17), TEXT),
+    "member_of": Field((1, 21), TEXT),
+    "group_policy": Field((1, 25), POLICY),
+    "in_tree": Field((1, 31), TEXT),
+    "root_required": Field((1, 35), TEXT),
+    "same_subtree": Field((1, 36), TEXT),
 }
-V1_16 = extend(V1_10, properties={"limit": LIMIT})
-V1_17 = extend(V1_16, properties={"required": TEXT})
-V1_21 = extend(V1_17, properties={"member_of": TEXT})
-V1_25 = _with_suffixes(
-    {**V1_16, "properties": {"limit": LIMIT, "group_policy": POLICY}},
-    NUMBER,
-    "resources",
-    "required",
-    "member_of",
-)
-SUFFIXED = ("resources", "required", "member_of", "in_tree")
-V1_31 = _with_suffixes(V1_25, NUMBER, *SUFFIXED)
-V1_33 = _with_suffixes(V1_25, NAME, *SUFFIXED)
-V1_35 = extend(V1_33, properties={"root_required": TEXT})
-V1_36 = extend(V1_35, properties={"same_subtree": TEXT})
+OF_GROUPS = ("resources", "required", "member_of", "in_tree")
+# The pattern of the suffixes of groups; before, there was one group, without any.
+SUFFIX = ByVersion({(1, 25): "([1-9][0-9]*)?", (1, 33): "([a-zA-Z0-9_-]{1,64})?"})
+NO_SUFFIX = "()"
 
 
-# The request groups by suffix, in the order in which the query first names them.
-_Groups: TypeAlias = Mapping[str, Group]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QueryFormat:
-    """The format of a query at a microversion.
-
-    ``suffix`` is the pattern that suffixes match. ``check_groups`` refuses groups that
-    make no sense. ``nested`` is passed on to the request.
-    """
-
-    schema: Schema
-    grammar: Grammar
-    suffix: str = "()"
-    check_groups: Callable[[_Groups, list[frozenset[str]]], None]
-    nested: bool = False
-
-
-def parse_candidates(pairs: Pairs, query_format: QueryFormat) -> CandidateQuery:
+def parse_candidates(
+    pairs: Pairs, *, schema: Schema, grammar: Grammar, suffix: str
+) -> CandidateQuery:
     """Return the parsed query.
 
+    :param suffix: the pattern that suffixes of groups match
     :raises BadRequest: the query breaks a rule of the format
     """
     # Gathered once: a query may have tens of thousands of names.
@@ -294,14 +269,17 @@ def parse_candidates(pairs: Pairs, query_format: QueryFormat) -> CandidateQuery:
     for name, value in pairs:
         values[name].append(value)
     limits, policies = values["limit"], values["group_policy"]
-    query_string.check(pairs, query_format.schema)
+    query_string.check(pairs, schema)
     if len(limits) > 1:
         # The last value of each is checked, and the first limit counts.
-        query_string.check([*pairs, ("limit", limits[0])], query_format.schema)
-    root = _parse_root_required(values["root_required"], query_format.grammar)
+        query_string.check([*pairs, ("limit", limits[0])], schema)
+    root = _parse_root_required(values["root_required"], grammar)
     same_subtree = [_parse_same_subtree(value) for value in values["same_subtree"]]
-    groups = _parse_groups(pairs, values, query_format)
-    query_format.check_groups(groups, same_subtree)
+    groups = _parse_groups(pairs, values, grammar, suffix)
+    if grammar.resourceless_groups:
+        _check_groups_are_bound(groups, same_subtree)
+    else:
+        _check_groups_have_resources(groups)
     _check_conflicts(groups)
     if len([suffix for suffix in groups if suffix]) > 1 and not policies:
         raise errors.BadRequest(
@@ -315,7 +293,7 @@ def parse_candidates(pairs: Pairs, query_format: QueryFormat) -> CandidateQuery:
         # If given twice, the last value is checked and the first one counts.
         isolate=policies[:1] == ["isolate"],
         same_subtree=tuple(same_subtree),
-        nested=query_format.nested,
+        nested=grammar.nested_providers,
     )
     return CandidateQuery(request, _parse_limit(limits))
 
@@ -354,15 +332,15 @@ def _parse_same_subtree(value: str) -> frozenset[str]:
 
 
 def _parse_groups(
-    pairs: Pairs, values: Mapping[str, Sequence[str]], query_format: QueryFormat
+    pairs: Pairs, values: Mapping[str, Sequence[str]], grammar: Grammar, suffixes: str
 ) -> dict[str, Group]:
-    """Return the groups by suffix.
+    """Return the groups by suffix, in the order in which the query first names them.
 
     :param values: all values of each parameter
     """
     groups: dict[str, Group] = {}
     parsed = set()
-    parameter = re.compile(f"({'|'.join(SUFFIXED)}){query_format.suffix}")
+    parameter = re.compile(f"({'|'.join(OF_GROUPS)}){suffixes}")
     for name, value in pairs:
         match = parameter.fullmatch(name)
         if not match:
@@ -374,7 +352,7 @@ def _parse_groups(
         elif kind == "in_tree":
             group = replace(group, in_tree=parse_in_tree(value))
         elif name not in parsed:
-            group = _with_all(group, kind, name, values[name], query_format.grammar)
+            group = _with_all(group, kind, name, values[name], grammar)
         parsed.add(name)
         groups[suffix] = group
     return groups
@@ -393,9 +371,7 @@ def _with_all(
     )
 
 
-def _check_groups_have_resources(
-    groups: _Groups, same_subtree: list[frozenset[str]]
-) -> None:
+def _check_groups_have_resources(groups: Mapping[str, Group]) -> None:
     """Refuse groups without resources, as before microversion 1.36."""
     bare = [group for group in groups.values() if not group.resources]
     traits = [f"required{group.suffix}" for group in bare if group.required]
@@ -424,7 +400,7 @@ def _check_groups_have_resources(
 
 
 def _check_groups_are_bound(
-    groups: _Groups, same_subtree: list[frozenset[str]]
+    groups: Mapping[str, Group], same_subtree: list[frozenset[str]]
 ) -> None:
     """Refuse groups without resources that no ``same_subtree`` binds to others."""
     bare = [suffix for suffix, group in groups.items() if not group.resources]
@@ -448,7 +424,7 @@ def _check_groups_are_bound(
         )
 
 
-def _check_conflicts(groups: _Groups) -> None:
+def _check_conflicts(groups: Mapping[str, Group]) -> None:
     conflicts = sorted(
         (group.suffix, ", ".join(sorted(one_of)))
         for group in groups.values()
@@ -465,39 +441,31 @@ def _check_conflicts(groups: _Groups) -> None:
         )
 
 
-def _schema(document: Mapping[str, Json]) -> Schema:
+def _schema_at(version: Version) -> Schema:
+    suffix = SUFFIX.at(version)
+    rules = describe_fields(PARAMETERS, version)
+    if suffix is None:
+        document = some_of("resources", **rules)
+    else:
+        patterns = {
+            f"^{name}{suffix}$": rules.pop(name) for name in OF_GROUPS if name in rules
+        }
+        document = {**some_of(**rules), "patternProperties": patterns}
     return Schema(document, query_string.FORMATS)
 
 
-def _parser(query_format: QueryFormat) -> Parser[CandidateQuery]:
-    parser = functools.partial(parse_candidates, query_format=query_format)
-    return Parser(parser, query_format.schema)
+def parser_at(version: Version) -> Parser[CandidateQuery]:
+    """Return the parser of a query for candidates at a microversion."""
+    schema = _schema_at(version)
+    parse = functools.partial(
+        parse_candidates,
+        schema=schema,
+        grammar=grammar_at(version),
+        suffix=SUFFIX.at(version) or NO_SUFFIX,
+    )
+    return Parser(parse, schema)
 
 
-# The first format of a query, and its changes since.
-FIRST = QueryFormat(
-    schema=_schema(V1_10),
-    grammar=GRAMMAR_V1_0,
-    check_groups=_check_groups_have_resources,
-)
-CHANGES: Mapping[tuple[int, int], Mapping[str, Any]] = {
-    (1, 10): {},
-    (1, 16): {"schema": _schema(V1_16)},
-    (1, 17): {"schema": _schema(V1_17)},
-    (1, 21): {"schema": _schema(V1_21)},
-    (1, 22): {"grammar": GRAMMAR_V1_22},
-    (1, 24): {"grammar": GRAMMAR_V1_24},
-    (1, 25): {"schema": _schema(V1_25), "suffix": NUMBER},
-    (1, 29): {"nested": True},
-    (1, 31): {"schema": _schema(V1_31)},
-    (1, 32): {"grammar": GRAMMAR_V1_32},
-    (1, 33): {"schema": _schema(V1_33), "suffix": NAME},
-    (1, 35): {"schema": _schema(V1_35)},
-    (1, 36): {"schema": _schema(V1_36), "check_groups": _check_groups_are_bound},
-    (1, 39): {"grammar": GRAMMAR_V1_39},
-}
-_formats = itertools.accumulate(
-    CHANGES.values(), lambda known, change: replace(known, **change), initial=FIRST
-)
-next(_formats)
-CANDIDATES = ByVersion(dict(zip(CHANGES, map(_parser, _formats), strict=True)))
+# The first microversion with candidates.
+FIRST = (1, 10)
+CANDIDATES = made_from(FIRST, parser_at)

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+from placement.microversion import made_from
 from placement.model.resource_provider import ProviderFilters, ResourceProvider
 from placement.model.tree import Provider
 from placement.schemas import query
@@ -30,7 +31,7 @@ from placement_foundation.http.schema import (
     listed,
     some_of,
 )
-from placement_foundation.http.version import ByVersion, Version
+from placement_foundation.http.version import FIRST, ByVersion, Version
 
 UPDATE_V1_0 = closed_object(name={"type": "string", "maxLength": 200})
 PARENT = {"parent_provider_uuid": {**UUID, "type": ["string", "null"]}}
@@ -41,11 +42,14 @@ CREATE_V1_14 = extend(UPDATE_V1_14, properties={"uuid": UUID})
 CREATE = ByVersion({(1, 0): Schema(CREATE_V1_0), (1, 14): Schema(CREATE_V1_14)})
 UPDATE = ByVersion({(1, 0): Schema(UPDATE_V1_0), (1, 14): Schema(UPDATE_V1_14)})
 
-LIST_V1_0 = some_of(name=TEXT, uuid=UUID)
-LIST_V1_3 = extend(LIST_V1_0, properties={"member_of": TEXT})
-LIST_V1_4 = extend(LIST_V1_3, properties={"resources": TEXT})
-LIST_V1_14 = extend(LIST_V1_4, properties={"in_tree": UUID})
-LIST_V1_18 = extend(LIST_V1_14, properties={"required": TEXT})
+PARAMETERS = {
+    "name": Field((1, 0), TEXT),
+    "uuid": Field((1, 0), UUID),
+    "member_of": Field((1, 3), TEXT),
+    "resources": Field((1, 4), TEXT),
+    "in_tree": Field((1, 14), UUID),
+    "required": Field((1, 18), TEXT),
+}
 
 # How many providers are remembered in their encoded form, each a kilobyte.
 MOST_REMEMBERED = 16_384
@@ -93,31 +97,16 @@ def parse_filters(pairs: Pairs, *, schema: Schema, grammar: Grammar) -> Provider
     )
 
 
-def _parser(since: tuple[int, int], document: Json) -> Parser[ProviderFilters]:
+def _parser_at(version: Version) -> Parser[ProviderFilters]:
+    document = some_of(**describe_fields(PARAMETERS, version))
     schema = Schema(document, query_string.FORMATS)
-    grammar = query.GRAMMAR.at(Version(*since)) or query.GRAMMAR_V1_0
+    grammar = query.grammar_at(version)
     return Parser(
         functools.partial(parse_filters, schema=schema, grammar=grammar), schema
     )
 
 
-LIST = ByVersion(
-    {
-        since: _parser(since, document)
-        for since, document in {
-            (1, 0): LIST_V1_0,
-            (1, 3): LIST_V1_3,
-            (1, 4): LIST_V1_4,
-            (1, 14): LIST_V1_14,
-            (1, 18): LIST_V1_18,
-            # From here on, only the grammar has grown.
-            (1, 22): LIST_V1_18,
-            (1, 24): LIST_V1_18,
-            (1, 32): LIST_V1_18,
-            (1, 39): LIST_V1_18,
-        }.items()
-    }
-)
+LIST = made_from(FIRST, _parser_at)
 
 
 def path(provider_uuid: str) -> str:
