@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from placement.model.resource_provider import Belongings
-from placement.schemas.record import GENERATION, Member, record
+from placement.schemas.record import GENERATION, Item, record
 from placement_foundation.http.schema import (
     TEXT,
     UUID,
@@ -33,6 +33,6 @@ def parse_aggregates(body: Json) -> Belongings[Sequence[str]]:
 
 # Replies spell them as the caller did.
 render_aggregates = record(
-    aggregates=Member(listed(TEXT), "parts"),
+    aggregates=Item(listed(TEXT), "parts"),
     resource_provider_generation=GENERATION._replace(since=(1, 19)),
 )

@@ -9,7 +9,7 @@ from placement import errors
 from placement.model.allocation import Allocation, Claim
 from placement.model.consumer import UNKNOWN_TYPE, WantedConsumer
 from placement.model.resource_provider import Belongings
-from placement.schemas.record import Member, record
+from placement.schemas.record import Item, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import (
     INTEGER,
@@ -140,22 +140,22 @@ def _parse_amounts(document: Json) -> dict[str, dict[str, int]]:
 
 
 # The members about the consumer of allocations.
-GENERATION = Member(INTEGER, "consumer.generation", since=(1, 28))
+GENERATION = Item(INTEGER, "consumer.generation", since=(1, 28))
 ABOUT = record(
-    project_id=Member(TEXT, "consumer.project_id", since=(1, 12)),
-    user_id=Member(TEXT, "consumer.user_id", since=(1, 12)),
+    project_id=Item(TEXT, "consumer.project_id", since=(1, 12)),
+    user_id=Item(TEXT, "consumer.user_id", since=(1, 12)),
     consumer_generation=GENERATION,
-    consumer_type=Member(
+    consumer_type=Item(
         TEXT, lambda each: each.consumer.type or UNKNOWN_TYPE, since=(1, 38)
     ),
 )
 OF_CONSUMER = record(
-    resources=Member(keyed(INTEGER), "amounts"),
-    generation=Member(INTEGER, "provider_generation"),
+    resources=Item(keyed(INTEGER), "amounts"),
+    generation=Item(INTEGER, "provider_generation"),
 )
 # Here each consumer is one of many.
 OF_PROVIDER = record(
-    resources=Member(keyed(INTEGER), "amounts"), consumer_generation=GENERATION
+    resources=Item(keyed(INTEGER), "amounts"), consumer_generation=GENERATION
 )
 
 

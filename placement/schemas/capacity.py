@@ -5,7 +5,7 @@ from typing import Any
 from placement.questions.capacity import CapacityQuery
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
-from placement.schemas.record import BOOLEAN, Member, record
+from placement.schemas.record import BOOLEAN, Item, record
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import INTEGER, TEXT
 
@@ -28,8 +28,8 @@ QUERY = own_parameter.by_version(parse, OWN)
 
 
 HOST = record(
-    uuid=Member(TEXT, "tree.root.uuid"),
-    name=Member(TEXT, "tree.root.name"),
+    uuid=Item(TEXT, "tree.root.uuid"),
+    name=Item(TEXT, "tree.root.name"),
     count=INTEGER,
 )
 # How many times a request could be claimed.

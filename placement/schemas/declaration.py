@@ -11,7 +11,7 @@ from placement.declaration.outcome import Declaration, Outcome, Result, Terms
 from placement.model.declaration import DeclaredProvider, Names
 from placement.model.inventory import Inventory
 from placement.schemas import inventory
-from placement.schemas.record import BOOLEAN, Member, record
+from placement.schemas.record import BOOLEAN, Item, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -212,18 +212,18 @@ def parse_query(pairs: Pairs) -> DeclaredQuery:
 
 CHANGE = record(
     path=TEXT,
-    before=Member({}, lambda change: _render_value(change.before)),
-    after=Member({}, lambda change: _render_value(change.after)),
+    before=Item({}, lambda change: _render_value(change.before)),
+    after=Item({}, lambda change: _render_value(change.after)),
     owner=TEXT_OR_NULL,
 )
 PLAN = record(
     name=TEXT,
-    uuid=Member(TEXT_OR_NULL, lambda plan: plan.uuid or None),
+    uuid=Item(TEXT_OR_NULL, lambda plan: plan.uuid or None),
     result={"enum": [str(each) for each in Result]},
     changes=[CHANGE],
     drift=[CHANGE],
     reason=TEXT_OR_NULL,
-    plan=Member(TEXT, "digest"),
+    plan=Item(TEXT, "digest"),
 )
 
 
@@ -235,11 +235,11 @@ def _summary(outcome: Outcome) -> Json:
 
 # What became of declared trees, or would.
 render_outcome = record(
-    trees=Member([PLAN], "plans"),
+    trees=Item([PLAN], "plans"),
     traits=listed(TEXT),
     resource_classes=listed(TEXT),
     names=[CHANGE],
-    summary=Member(keyed(INTEGER), _summary),
+    summary=Item(keyed(INTEGER), _summary),
 )
 
 
@@ -257,18 +257,18 @@ REMEMBERED = record(
     owner=TEXT,
     uuid=TEXT,
     name=TEXT_OR_NULL,
-    root=Member(TEXT_OR_NULL, "root_uuid"),
-    created=Member(BOOLEAN, "declared.created"),
-    inventories=Member(
+    root=Item(TEXT_OR_NULL, "root_uuid"),
+    created=Item(BOOLEAN, "declared.created"),
+    inventories=Item(
         keyed(RECORD_OR_NULL),
         lambda each: _render_value(dict(each.declared.inventories)),
     ),
-    traits=Member(listed(TEXT), lambda each: sorted(each.declared.traits)),
-    aggregates=Member(listed(TEXT), lambda each: sorted(each.declared.aggregates)),
+    traits=Item(listed(TEXT), lambda each: sorted(each.declared.traits)),
+    aggregates=Item(listed(TEXT), lambda each: sorted(each.declared.aggregates)),
     drift=[CHANGE],
 )
 # Declarations, and how the stored providers differ from them.
-render_declared = record(declared=Member([REMEMBERED], list))
+render_declared = record(declared=Item([REMEMBERED], list))
 
 
 @query_string.parser(some_of(owner=OWNER))
@@ -282,6 +282,6 @@ def parse_owner(pairs: Pairs) -> str | None:
 
 # The names of aggregates, by UUID, and those of projects, by id.
 render_names = record(
-    aggregates=Member(keyed(TEXT), lambda names: dict(names.aggregates)),
-    projects=Member(keyed(TEXT), lambda names: dict(names.projects)),
+    aggregates=Item(keyed(TEXT), lambda names: dict(names.aggregates)),
+    projects=Item(keyed(TEXT), lambda names: dict(names.projects)),
 )

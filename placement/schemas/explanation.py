@@ -18,7 +18,7 @@ from placement.questions.explanation.report import Wanted
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
 from placement.schemas.query import unexpected
-from placement.schemas.record import BOOLEAN, Member, record
+from placement.schemas.record import BOOLEAN, Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
@@ -63,26 +63,26 @@ QUERY = own_parameter.by_version(parse, OWN)
 NEEDS = {"type": ["string", "integer", "array"]}
 HAS = {"type": ["string", "integer", "array", "object", "null"]}
 FIGURES = record(
-    id=Member(TEXT, "constraint.id"),
-    kind=Member(TEXT, "constraint.kind"),
-    suffix=Member(TEXT, "constraint.suffix", optional=True),
-    resource_class=Member(TEXT, "constraint.resource_class", optional=True),
-    value=Member(NEEDS, "constraint.value", optional=True),
-    text=Member(TEXT, lambda figures: figures.constraint.text()),
+    id=Item(TEXT, "constraint.id"),
+    kind=Item(TEXT, "constraint.kind"),
+    suffix=Item(TEXT, "constraint.suffix", optional=True),
+    resource_class=Item(TEXT, "constraint.resource_class", optional=True),
+    value=Item(NEEDS, "constraint.value", optional=True),
+    text=Item(TEXT, lambda figures: figures.constraint.text()),
     before=INTEGER,
     after=INTEGER,
-    alone=Member(INTEGER, optional=True),
-    gain=Member(INTEGER, optional=True),
-    largest=Member(INTEGER, "smaller.amount", optional="smaller"),
-    serves_at_largest=Member(INTEGER, "smaller.serves", optional="smaller"),
+    alone=Item(INTEGER, optional=True),
+    gain=Item(INTEGER, optional=True),
+    largest=Item(INTEGER, "smaller.amount", optional="smaller"),
+    serves_at_largest=Item(INTEGER, "smaller.serves", optional="smaller"),
 )
 AMOUNT = record(suffix=TEXT, resource_class=TEXT, amount=INTEGER)
-OFFER = record(amounts=Member([AMOUNT], "swaps"), serves=INTEGER)
+OFFER = record(amounts=Item([AMOUNT], "swaps"), serves=INTEGER)
 CHANGE = record(
-    drop=Member(listed(TEXT), lambda change: [each.id for each in change.dropped]),
+    drop=Item(listed(TEXT), lambda change: [each.id for each in change.dropped]),
     serves=INTEGER,
-    text=Member(TEXT, sentence.change),
-    offers=Member([OFFER], lambda change: [change.offer] if change.offer else []),
+    text=Item(TEXT, sentence.change),
+    offers=Item([OFFER], lambda change: [change.offer] if change.offer else []),
 )
 
 
@@ -115,52 +115,50 @@ HOLDER = record(consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_O
 # The needed value, and that of the closest provider that does not meet it. There is
 # none if all do, and the host lacks something else.
 CLOSEST = {
-    "needs": Member(NEEDS, "verdict.constraint.needs", optional=True),
-    "has": Member(
+    "needs": Item(NEEDS, "verdict.constraint.needs", optional=True),
+    "has": Item(
         HAS,
         lambda detail: detail.verdict.constraint.has(detail.verdict.closest),
         optional="verdict.closest",
     ),
-    "provider": Member(TEXT, "verdict.closest.uuid", optional="verdict.closest"),
-    "capacity": Member(INTEGER, "room.capacity", optional="room"),
-    "used": Member(INTEGER, "room.used", optional="room"),
-    "total": Member(INTEGER, "room.total", optional="room"),
-    "reserved": Member(INTEGER, "room.reserved", optional="room"),
-    "allocation_ratio": Member(
+    "provider": Item(TEXT, "verdict.closest.uuid", optional="verdict.closest"),
+    "capacity": Item(INTEGER, "room.capacity", optional="room"),
+    "used": Item(INTEGER, "room.used", optional="room"),
+    "total": Item(INTEGER, "room.total", optional="room"),
+    "reserved": Item(INTEGER, "room.reserved", optional="room"),
+    "allocation_ratio": Item(
         {"type": "number"}, "room.allocation_ratio", optional="room"
     ),
-    "holders": Member([HOLDER], optional=True),
+    "holders": Item([HOLDER], optional=True),
 }
-ID = Member(TEXT, "verdict.constraint.id")
+ID = Item(TEXT, "verdict.constraint.id")
 FINDING = record(
     id=ID,
     **CLOSEST,
-    text=Member(TEXT, lambda detail: sentence.unmet(detail.verdict)),
+    text=Item(TEXT, lambda detail: sentence.unmet(detail.verdict)),
 )
 VERDICT = record(
     id=ID,
     met=BOOLEAN,
-    providers=Member(
+    providers=Item(
         listed(TEXT), lambda detail: [each.uuid for each in detail.verdict.meeting]
     ),
-    text=Member(
+    text=Item(
         TEXT,
         lambda detail: None if detail.met else sentence.unmet(detail.verdict),
         optional=True,
     ),
-    closest=Member(
-        record(**CLOSEST), lambda detail: detail, optional="verdict.closest"
-    ),
+    closest=Item(record(**CLOSEST), lambda detail: detail, optional="verdict.closest"),
 )
 NAME = {
-    "uuid": Member(TEXT, "judged.host.tree.root.uuid"),
-    "name": Member(TEXT_OR_NULL, "judged.host.tree.root.name"),
+    "uuid": Item(TEXT, "judged.host.tree.root.uuid"),
+    "name": Item(TEXT_OR_NULL, "judged.host.tree.root.name"),
 }
 NEAR = record(**NAME, unmet=[FINDING])
 HOST = record(
     **NAME,
-    serves=Member(BOOLEAN, lambda shown: not shown.unmet),
-    constraints=Member([VERDICT], lambda shown: shown.details.values()),
+    serves=Item(BOOLEAN, lambda shown: not shown.unmet),
+    constraints=Item([VERDICT], lambda shown: shown.details.values()),
 )
 
 
@@ -193,12 +191,12 @@ def _detail(verdict: Verdict, met: bool, holders: Holders | None) -> _Detail:
 
 # An explanation, in numbers and in words.
 render = record(
-    serves=Member(INTEGER, "report.serves"),
-    hosts=Member(INTEGER, "report.hosts"),
-    summary=Member(TEXT, lambda explanation: sentence.summary(explanation.report)),
-    constraints=Member([FIGURES], "report.figures"),
-    changes=Member([CHANGE], "report.changes", optional=True),
-    near=Member([NEAR], lambda each: _show(each.near, each), optional="near"),
-    host=Member([HOST], lambda each: _show(each.asked, each) or None, optional=True),
-    complete=Member(BOOLEAN, "report.complete"),
+    serves=Item(INTEGER, "report.serves"),
+    hosts=Item(INTEGER, "report.hosts"),
+    summary=Item(TEXT, lambda explanation: sentence.summary(explanation.report)),
+    constraints=Item([FIGURES], "report.figures"),
+    changes=Item([CHANGE], "report.changes", optional=True),
+    near=Item([NEAR], lambda each: _show(each.near, each), optional="near"),
+    host=Item([HOST], lambda each: _show(each.asked, each) or None, optional=True),
+    complete=Item(BOOLEAN, "report.complete"),
 )

@@ -4,7 +4,6 @@ import dataclasses
 import datetime
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from operator import attrgetter
-from typing import NamedTuple
 
 from placement.microversion import MAXIMUM
 from placement.model.allocation import Owner
@@ -12,6 +11,7 @@ from placement.model.inventory import FIELDS as INVENTORY_FIELDS
 from placement.model.resource_provider import ProviderFilters
 from placement.questions.fleet import Member
 from placement.schemas import inventory, query, resource_provider
+from placement.schemas.record import Item, getter, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs, Parser
 from placement_foundation.http.schema import (
@@ -29,7 +29,6 @@ from placement_foundation.http.schema import (
     listed,
     some_of,
 )
-from placement_foundation.http.version import Version
 
 QUERY = Schema(
     some_of(
@@ -39,6 +38,11 @@ QUERY = Schema(
     ),
     query_string.FORMATS,
 )
+
+
+def _render_usages(member: Member) -> Json:
+    inventories = member.provider.inventories
+    return {name: each.used for name, each in inventories.items()}
 
 
 def _render_allocations(member: Member) -> Json:
@@ -60,17 +64,6 @@ def _render_owner(owner: Owner | None) -> Json:
     }
 
 
-class Property(NamedTuple):
-    """A member of a document: its schema, and its value for a provider.
-
-    If many providers have the same value, ``key`` is equal for those that do.
-    """
-
-    schema: Json
-    render: Callable[[Member], Json]
-    key: Callable[[Member], Hashable] | None = None
-
-
 _inventory = attrgetter(*INVENTORY_FIELDS)
 
 
@@ -81,63 +74,45 @@ def _key_of_inventories(member: Member) -> Hashable:
     )
 
 
-ALLOCATIONS = Property(
-    keyed(
-        extend(
-            closed_object(resources=keyed(INTEGER)),
-            properties=dict.fromkeys(
-                ("project_id", "user_id", "consumer_type", "created_at"), TEXT_OR_NULL
-            ),
-        )
+OF_CONSUMER = extend(
+    closed_object(resources=keyed(INTEGER)),
+    properties=dict.fromkeys(
+        ("project_id", "user_id", "consumer_type", "created_at"), TEXT_OR_NULL
     ),
-    _render_allocations,
 )
-# The members of a document for each field, in addition to the UUID and the name.
-FIELDS: Mapping[str, Mapping[str, Property]] = {
-    "generation": {
-        "generation": Property(INTEGER, lambda member: member.provider.generation)
-    },
-    "parent": {
-        "parent_provider_uuid": Property(
-            TEXT_OR_NULL, lambda member: member.provider.parent_uuid
-        ),
-        "root_provider_uuid": Property(TEXT, lambda member: member.provider.root_uuid),
-    },
-    "inventories": {
-        "inventories": Property(
-            keyed(inventory.SHOWN),
-            lambda member: inventory.render_records(member.provider.inventories),
-            _key_of_inventories,
-        )
-    },
-    "usages": {
-        "usages": Property(
-            keyed(INTEGER),
-            lambda member: {
-                name: each.used for name, each in member.provider.inventories.items()
-            },
-        )
-    },
-    "traits": {
-        "traits": Property(
-            listed(TEXT),
-            lambda member: member.provider.trait_names,
-            lambda member: member.provider.trait_names,
-        )
-    },
-    "aggregates": {
-        "aggregates": Property(
-            listed(TEXT),
-            lambda member: sorted(member.provider.aggregates),
-            lambda member: member.provider.aggregates,
-        )
-    },
-    "allocations": {"allocations": ALLOCATIONS},
+# What a document of a provider may have, in addition to the UUID and the name.
+ITEMS = {
+    "generation": Item(INTEGER, "provider.generation"),
+    "parent_provider_uuid": Item(TEXT_OR_NULL, "provider.parent_uuid"),
+    "root_provider_uuid": Item(TEXT, "provider.root_uuid"),
+    "inventories": Item(
+        keyed(inventory.SHOWN),
+        lambda member: inventory.render_records(member.provider.inventories),
+    ),
+    "usages": Item(keyed(INTEGER), _render_usages),
+    "traits": Item(listed(TEXT), "provider.trait_names"),
+    "aggregates": Item(listed(TEXT), lambda member: sorted(member.provider.aggregates)),
+    "allocations": Item(keyed(OF_CONSUMER), _render_allocations),
+    "tree_consumers": Item(INTEGER),
+}
+# The items of each field.
+FIELDS = {
+    "generation": ("generation",),
+    "parent": ("parent_provider_uuid", "root_provider_uuid"),
+    "inventories": ("inventories",),
+    "usages": ("usages",),
+    "traits": ("traits",),
+    "aggregates": ("aggregates",),
+    "allocations": ("allocations",),
     # Allocations together with their consumers.
-    "consumers": {"allocations": ALLOCATIONS},
-    "consumer_count": {
-        "tree_consumers": Property(INTEGER, lambda member: member.tree_consumers)
-    },
+    "consumers": ("allocations",),
+    "consumer_count": ("tree_consumers",),
+}
+# Many providers have the same value of these: what is equal for those that do.
+KEYS: Mapping[str, Callable[[Member], Hashable]] = {
+    "inventories": _key_of_inventories,
+    "traits": attrgetter("provider.trait_names"),
+    "aggregates": attrgetter("provider.aggregates"),
 }
 # How many values of a member have numbers; those that come later have none.
 MOST_NUMBERED = 10_000
@@ -213,76 +188,61 @@ def _parse_fields(value: str | None) -> frozenset[str]:
     return names
 
 
-def describe_provider(version: Version) -> Json:
-    """Describe the document of a provider; the query decides which fields it has."""
-    parts = {
-        name: {"anyOf": [part.schema, INTEGER]} if part.key else part.schema
-        for of_document in FIELDS.values()
-        for name, part in of_document.items()
-    }
-    return extend(closed_object(uuid=TEXT, name=TEXT), properties=parts)
+# The document of a provider; the query decides which items it has.
+PROVIDER = extend(
+    closed_object(uuid=TEXT, name=TEXT),
+    properties={
+        name: {"anyOf": [item.kind, INTEGER]} if name in KEYS else item.kind
+        for name, item in ITEMS.items()
+    },
+)
 
 
-def _describe(version: Version) -> Json:
-    providers = listed(describe_provider(version))
-    document = closed_object(providers=providers, moment=TEXT)
-    return extend(document, properties={"cursor": TEXT})
-
-
-def describe_line(version: Version) -> Json:
-    """Describe a line: of a provider, or the last one, which has the cursor."""
-    return {"anyOf": [describe_provider(version), closed_object(cursor=TEXT)]}
-
-
-@described(_describe)
+@described(
+    extend(
+        closed_object(providers=listed(PROVIDER), moment=TEXT),
+        properties={"cursor": TEXT},
+    )
+)
 def render(fleet: Fleet, view: View) -> Json:
     """Render all providers in one document, one after the other."""
     moment = fleet.moment.isoformat(timespec="microseconds")
-    document: Json = {"providers": _render_members(fleet), "moment": f"{moment}Z"}
+    document: Json = {"providers": _render_members(fleet, view), "moment": f"{moment}Z"}
     return document | ({"cursor": fleet.cursor} if fleet.cursor else {})
 
 
-@described(describe_line)
+@described({"anyOf": [PROVIDER, closed_object(cursor=TEXT)]})
 def render_lines(fleet: Fleet, view: View) -> Iterator[Json]:
     """Render a document for each provider, and a last one with the cursor."""
-    yield from _render_members(fleet)
+    yield from _render_members(fleet, view)
     if fleet.cursor:
         yield {"cursor": fleet.cursor}
 
 
-def _render_members(fleet: Fleet) -> Iterator[Json]:
-    fields = [
-        (
-            name,
-            _once(part, part.key)
-            if fleet.numbers_repeats and part.key
-            else part.render,
-        )
-        for field, of_document in FIELDS.items()
-        if field in fleet.fields
-        for name, part in of_document.items()
-    ]
+def _render_members(fleet: Fleet, view: View) -> Iterator[Json]:
+    fields = [names for field, names in FIELDS.items() if field in fleet.fields]
+    items = {name: ITEMS[name] for names in fields for name in names}
+    if fleet.numbers_repeats:
+        items |= {name: _once(name, key) for name, key in KEYS.items() if name in items}
+    provider = record(
+        uuid=Item(TEXT, "provider.uuid"), name=Item(TEXT, "provider.name"), **items
+    )
     for member in fleet.members:
-        yield {
-            "uuid": member.provider.uuid,
-            "name": member.provider.name,
-            **{name: render(member) for name, render in fields},
-        }
+        yield provider(member, view)
 
 
-def _once(
-    part: Property, key_of: Callable[[Member], Hashable]
-) -> Callable[[Member], Json]:
-    """Return a renderer of a value the first time, and of its number afterwards."""
+def _once(name: str, key_of: Callable[[Member], Hashable]) -> Item:
+    """Return an item with its value the first time, and with its number afterwards."""
     numbers: dict[Hashable, int] = {}
+    value_of = getter(name, ITEMS[name])
 
-    def render(member: Member) -> Json:
+    def number_or_value(member: Member) -> Json:
         key = key_of(member)
         number = numbers.get(key)
         if number is not None:
             return number
         if len(numbers) < MOST_NUMBERED:
             numbers[key] = len(numbers)
-        return part.render(member)
+        return value_of(member)
 
-    return render
+    return Item({}, number_or_value)

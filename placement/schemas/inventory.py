@@ -7,7 +7,7 @@ from typing import Any
 from placement import errors
 from placement.model.inventory import FIELDS, LARGEST_AMOUNT, Inventory
 from placement.model.resource_class import UNKNOWN_CLASS
-from placement.schemas.record import GENERATION, Member, record
+from placement.schemas.record import GENERATION, Item, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http.schema import (
     INTEGER,
@@ -123,10 +123,10 @@ def render_records(inventories: Mapping[str, Inventory]) -> Json:
 
 
 render_inventory = record(
-    **{name: Member(kind, f"parts.{name}") for name, kind in KINDS.items()},
+    **{name: Item(kind, f"parts.{name}") for name, kind in KINDS.items()},
     resource_provider_generation=GENERATION,
 )
 render_inventories = record(
     resource_provider_generation=GENERATION,
-    inventories=Member(keyed(SHOWN), lambda value: render_records(value.parts)),
+    inventories=Item(keyed(SHOWN), lambda value: render_records(value.parts)),
 )

@@ -20,7 +20,7 @@ from placement.model.journal import (
 )
 from placement.model.journal_filter import EntryFilters
 from placement.schemas.query import unexpected
-from placement.schemas.record import BOOLEAN, Member, record
+from placement.schemas.record import BOOLEAN, Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.answer import LINES
 from placement_foundation.http.query_string import Pairs
@@ -137,13 +137,7 @@ def parse_history(pairs: Pairs) -> HistoryQuery:
     :raises BadRequest: a parameter is unknown or malformed
     """
     marker = query_string.last(pairs, "marker")
-    filters = dataclasses.replace(
-        _parse_filters(pairs),
-        user_id=query_string.last(pairs, "user_id"),
-        request_id=query_string.last(pairs, "request_id"),
-        since=_parse_time(pairs, "from"),
-        until=_parse_time(pairs, "to"),
-    )
+    filters = _parse_filters(pairs)
     return HistoryQuery(
         None if marker is None else parse_cursor(marker),
         filters,
@@ -157,29 +151,38 @@ def parse_past(pairs: Pairs) -> PastQuery:
 
     :raises BadRequest: a parameter is unknown or malformed
     """
-    consumer = query_string.last(pairs, "consumer") or ""
-    provider = _parse_uuid(pairs, "provider") or ""
+    given = dict(pairs)
+    consumer = given.get("consumer", "")
+    provider = _parse_uuid(given.get("provider")) or ""
     if bool(consumer) == bool(provider):
         raise errors.BadRequest(
             f"{query_string.COMPLAINT}Either 'consumer' or 'provider' is needed."
         )
-    return PastQuery(consumer, provider, _parse_moment(query_string.last(pairs, "at")))
+    return PastQuery(consumer, provider, _parse_moment(given["at"]))
 
 
 def _parse_filters(pairs: Pairs) -> EntryFilters:
+    given = dict(pairs)
     return EntryFilters(
         types=_parse_types(pairs),
-        root=_parse_uuid(pairs, "root"),
-        provider=_parse_uuid(pairs, "provider"),
-        consumer=query_string.last(pairs, "consumer"),
-        project_id=query_string.last(pairs, "project_id"),
+        root=_parse_uuid(given.get("root")),
+        provider=_parse_uuid(given.get("provider")),
+        consumer=given.get("consumer"),
+        project_id=given.get("project_id"),
+        user_id=given.get("user_id"),
+        request_id=given.get("request_id"),
+        since=_parse_time(given.get("from")),
+        until=_parse_time(given.get("to")),
     )
 
 
-def _parse_uuid(pairs: Pairs, name: str) -> str | None:
+def _parse_uuid(value: str | None) -> str | None:
     """Return a UUID in the usual spelling."""
-    value = query_string.last(pairs, name)
     return None if value is None else str(uuid.UUID(value))
+
+
+def _parse_time(value: str | None) -> datetime.datetime | None:
+    return None if value is None else _parse_moment(value)
 
 
 def _parse_types(pairs: Pairs) -> frozenset[str]:
@@ -203,16 +206,11 @@ def _parse_number(pairs: Pairs, name: str, default: int, least: int, most: int) 
     return int(value)
 
 
-def _parse_time(pairs: Pairs, name: str) -> datetime.datetime | None:
-    value = query_string.last(pairs, name)
-    return None if value is None else _parse_moment(value)
-
-
-def _parse_moment(value: str | None) -> datetime.datetime:
+def _parse_moment(value: str) -> datetime.datetime:
     """Return a time in UTC, without a zone, as the tables have it."""
     try:
         # A plus is a space in a query string.
-        moment = datetime.datetime.fromisoformat((value or "").replace(" ", "+"))
+        moment = datetime.datetime.fromisoformat(value.replace(" ", "+"))
         if moment.tzinfo:
             moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as exc:
@@ -246,8 +244,8 @@ ENTRY = extend(
 )
 # A page of the feed.
 render_feed = record(
-    changes=Member(listed(ENTRY), "entries"),
-    cursor=Member(TEXT, lambda page: str(page.cursor)),
+    changes=Item(listed(ENTRY), "entries"),
+    cursor=Item(TEXT, lambda page: str(page.cursor)),
     more=BOOLEAN,
 )
 
@@ -302,9 +300,9 @@ def _event(document: Document, source: str) -> Json:
 
 # A page of history, with the marker of the next one if there may be any.
 render_history = record(
-    history=Member(listed(ENTRY), "entries"),
-    begins=Member(TEXT, lambda page: render_time(page.begins)),
-    marker=Member(
+    history=Item(listed(ENTRY), "entries"),
+    begins=Item(TEXT, lambda page: render_time(page.begins)),
+    marker=Item(
         TEXT, lambda page: str(page.cursor) if page.more else None, optional=True
     ),
 )
@@ -325,8 +323,8 @@ def _past_amounts(past: Past) -> Json:
 
 
 render_past = record(
-    at=Member(TEXT, lambda past: render_time(past.query.at)),
-    allocations=Member(keyed(closed_object(resources=keyed(INTEGER))), _past_amounts),
+    at=Item(TEXT, lambda past: render_time(past.query.at)),
+    allocations=Item(keyed(closed_object(resources=keyed(INTEGER))), _past_amounts),
 )
 
 

@@ -9,7 +9,7 @@ from placement.model.lease import Lease
 from placement.model.moment import as_text
 from placement.schemas import moment
 from placement.schemas.placing import SECONDS
-from placement.schemas.record import Member, record
+from placement.schemas.record import Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
@@ -81,7 +81,7 @@ def parse(pairs: Pairs) -> LeaseQuery:
 
 ONE = {
     "consumer": TEXT,
-    "expires_at": Member(TEXT, lambda lease: as_text(lease.expires_at)),
+    "expires_at": Item(TEXT, lambda lease: as_text(lease.expires_at)),
 }
 # Until when the allocations of a consumer last.
 render = record(**ONE)

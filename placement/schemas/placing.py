@@ -16,7 +16,7 @@ from placement.questions.placing.query import (
 from placement.schemas import own_parameter, query
 from placement.schemas.allocation import CONSUMER_TYPE, OWNER
 from placement.schemas.own_parameter import Candidates
-from placement.schemas.record import BOOLEAN, Member, record
+from placement.schemas.record import BOOLEAN, Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.schema import (
     INTEGER,
@@ -183,13 +183,13 @@ PLACED = record(
     host=TEXT_OR_NULL,
     name=TEXT_OR_NULL,
     existed=BOOLEAN,
-    allocations=Member(keyed(closed_object(resources=keyed(INTEGER))), _render_amounts),
-    consumer_generation=Member({"type": ["integer", "null"]}, "generation"),
-    expires_at=Member(
+    allocations=Item(keyed(closed_object(resources=keyed(INTEGER))), _render_amounts),
+    consumer_generation=Item({"type": ["integer", "null"]}, "generation"),
+    expires_at=Item(
         TEXT_OR_NULL, lambda placed: placed.expires_at and as_text(placed.expires_at)
     ),
-    score=Member({"type": ["number", "null"]}, optional="mappings"),
-    mappings=Member(keyed(listed(TEXT)), optional=True),
+    score=Item({"type": ["number", "null"]}, optional="mappings"),
+    mappings=Item(keyed(listed(TEXT)), optional=True),
 )
 # The result of a request.
 render = record(

@@ -1,4 +1,4 @@
-"""Objects in replies as tables: of each member its name, its schema and its value."""
+"""Objects in replies as tables: of each item its name, its schema and its value."""
 
 import operator
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from placement_foundation.http.version import FIRST, Version
 BOOLEAN = {"type": "boolean"}
 
 
-class Member(NamedTuple):
-    """A member of an object in a reply.
+class Item(NamedTuple):
+    """An item of an object in a reply.
 
     ``kind`` is the schema of its value, a record that renders it, or, if it is an array
     of these, a list with that record. ``value`` returns it, or names the attribute that
-    has it, which is by default that of the same name. It is there from the microversion
+    has it, by default that of its name. It is there from the microversion
     ``since`` on. An ``optional`` one is left out while the attribute that it names, or
     the value, is None.
     """
@@ -34,44 +34,56 @@ class Member(NamedTuple):
 
 
 # The generation of a provider, in a reply about what belongs to it.
-GENERATION = Member(INTEGER, "generation")
+GENERATION = Item(INTEGER, "generation")
 
 
-def record(**members: Member | Json) -> Described[Any]:
-    """Return the renderer of an object with these members.
+class _Part(NamedTuple):
+    """An item, where its value comes from, and what is None where it is left out."""
 
-    :param members: the kind alone stands for a ``Member`` with nothing else
+    kind: Json
+    since: tuple[int, int]
+    value: Callable[[Any], Json]
+    needed: Callable[[Any], Any] | None
+
+
+def record(**items: Item | Json) -> Described[Any]:
+    """Return the renderer of an object with these items.
+
+    :param items: the kind alone stands for an ``Item`` with nothing else
     """
-    rows = {
-        name: each if isinstance(each, Member) else Member(each)
-        for name, each in members.items()
-    }
-    values = {name: _getter(row.value or name) for name, row in rows.items()}
-    # What is None where an optional member is left out.
-    needed = {
-        name: values[name] if row.optional is True else _getter(row.optional)
-        for name, row in rows.items()
-        if row.optional
+    parts = {
+        name: _part(name, each if isinstance(each, Item) else Item(each))
+        for name, each in items.items()
     }
 
     def describe(version: Version) -> Json:
-        there = {name: row for name, row in rows.items() if version >= row.since}
-        required = [name for name in there if name not in needed]
-        schemas = {name: _describe(row.kind, version) for name, row in there.items()}
+        there = {name: part for name, part in parts.items() if version >= part.since}
+        required = [name for name, part in there.items() if not part.needed]
+        schemas = {name: _describe(part.kind, version) for name, part in there.items()}
         return some_of(*required, **schemas)
 
     def render(value: Any, view: View) -> Json:
         return {
-            name: _render(row.kind, values[name](value), view)
-            for name, row in rows.items()
-            if view.version >= row.since
-            and (name not in needed or needed[name](value) is not None)
+            name: _render(part.kind, part.value(value), view)
+            for name, part in parts.items()
+            if view.version >= part.since
+            and (part.needed is None or part.needed(value) is not None)
         }
 
     return Described(render, describe)
 
 
-def _getter(value: Callable[[Any], Json] | str) -> Callable[[Any], Json]:
+def _part(name: str, item: Item) -> _Part:
+    value = getter(name, item)
+    needed: Callable[[Any], Any] | None = value if item.optional else None
+    if isinstance(item.optional, str):
+        needed = operator.attrgetter(item.optional)
+    return _Part(item.kind, item.since, value, needed)
+
+
+def getter(name: str, item: Item) -> Callable[[Any], Json]:
+    """Return the function that takes the value of an item from what is rendered."""
+    value = item.value or name
     return operator.attrgetter(value) if isinstance(value, str) else value
 
 

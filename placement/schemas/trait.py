@@ -4,7 +4,7 @@ import re
 
 from placement import errors
 from placement.model.trait import LONGEST_NAME, TraitFilters
-from placement.schemas.record import GENERATION, Member, record
+from placement.schemas.record import GENERATION, Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
@@ -82,8 +82,8 @@ def path(name: str) -> str:
 
 
 render_traits = record(
-    traits=Member(listed(TEXT), lambda traits: [each.name for each in traits])
+    traits=Item(listed(TEXT), lambda traits: [each.name for each in traits])
 )
 render_provider_traits = record(
-    traits=Member(listed(TEXT), "parts"), resource_provider_generation=GENERATION
+    traits=Item(listed(TEXT), "parts"), resource_provider_generation=GENERATION
 )

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from placement.model.usage import Usage
-from placement.schemas.record import GENERATION, Member, record
+from placement.schemas.record import GENERATION, Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
@@ -60,7 +60,7 @@ PARSE_OWNER = ByVersion({(1, 9): _parse_v1_9, (1, 38): _parse_v1_38})
 
 render_provider_usages = record(
     resource_provider_generation=GENERATION,
-    usages=Member(keyed(INTEGER), lambda value: dict(value.parts)),
+    usages=Item(keyed(INTEGER), lambda value: dict(value.parts)),
 )
 
 
@@ -79,7 +79,7 @@ def _by_type(usages: Mapping[str, Usage]) -> Json:
 OF_TYPE = {**keyed(INTEGER), "required": ["consumer_count"]}
 RENDER_USAGES = ByVersion(
     {
-        (1, 9): record(usages=Member(keyed(INTEGER), _total)),
-        (1, 38): record(usages=Member(keyed(OF_TYPE), _by_type)),
+        (1, 9): record(usages=Item(keyed(INTEGER), _total)),
+        (1, 38): record(usages=Item(keyed(OF_TYPE), _by_type)),
     }
 )
