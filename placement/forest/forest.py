@@ -241,14 +241,12 @@ class Forest:
     def relevant(
         self,
         request: Request,
-        start: float = 0.0,
         aggregates: frozenset[str] | None = None,
     ) -> Snapshot:
         """Return the trees that can matter to a request, and maybe others.
 
         They are found one by one, while they are iterated over.
 
-        :param start: from where on they come, and round to it, from 0 to 1
         :param aggregates: only trees with a member in one of these; None means all
         """
         named = self._only_tree(request)
@@ -260,7 +258,7 @@ class Forest:
         ]
         if aggregates is not None:
             needs.append((MemberOf(None, tuple(aggregates)), UNHELPED))
-        return self._snapshot(Trees(self.blocks, needs, start))
+        return self._snapshot(Trees(self.blocks, needs))
 
     def tree(self, root_id: int) -> Tree | None:
         """Return a tree by the id of its root."""
@@ -398,47 +396,30 @@ def _index(trees: Mapping[int, Tree | None]) -> tuple[dict[str, int], dict[str, 
 
 
 class Trees(Sequence[Tree]):
-    """The trees of some blocks that meet needs, found as they are iterated over.
+    """The trees of some blocks that meet needs, found as they are iterated over."""
 
-    They come in the order of the blocks, or round from a place between 0 and 1.
-    """
-
-    def __init__(
-        self,
-        blocks: Sequence[Block],
-        needs: Sequence[Need] | None = None,
-        start: float = 0.0,
-    ) -> None:
+    def __init__(self, blocks: Sequence[Block], needs: Sequence[Need] = ()) -> None:
         self._blocks = blocks
         self._needs = needs
-        self._start = start
 
     def __iter__(self) -> Iterator[Tree]:
-        if not self._start or not self._blocks:
-            return self._of(self._blocks)
-        return self._round()
+        return self._of(self._blocks)
 
-    def _round(self) -> Iterator[Tree]:
-        which, part = divmod(self._start * len(self._blocks), 1)
+    def beginning(self, start: float) -> Iterator[Tree]:
+        """Yield the trees from a place between 0 and 1 on, and round to it."""
+        if not self._blocks:
+            return
+        which, part = divmod(start * len(self._blocks), 1)
         at = min(int(which), len(self._blocks) - 1)
-        split = int(part * len(self._blocks[at].trees))
-        yield from self._within(self._blocks[at], split, None)
-        yield from self._of(self._blocks[at + 1 :])
-        yield from self._of(self._blocks[:at])
-        yield from self._within(self._blocks[at], 0, split)
-
-    def beginning(self, start: float) -> "Trees":
-        """Return the same trees, from another place on."""
-        return Trees(self._blocks, self._needs, start)
-
-    def _within(self, block: Block, first: int, end: int | None) -> Iterator[Tree]:
-        if self._needs:
-            return block.select(self._needs, first, end)
-        return iter(block.trees[first:end])
+        block = self._blocks[at]
+        split = int(part * len(block.trees))
+        yield from block.select(self._needs, split)
+        yield from self._of([*self._blocks[at + 1 :], *self._blocks[:at]])
+        yield from block.select(self._needs, 0, split)
 
     def _of(self, blocks: Sequence[Block]) -> Iterator[Tree]:
         return itertools.chain.from_iterable(
-            each.select(self._needs) if self._needs else each.trees for each in blocks
+            each.select(self._needs) for each in blocks
         )
 
     def __len__(self) -> int:

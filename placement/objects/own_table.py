@@ -38,11 +38,6 @@ _known: weakref.WeakKeyDictionary[sa.Dialect, dict[str, Fault | None]] = (
 )
 
 
-def is_readable(connection: sa.Connection, table: sa.Table) -> bool:
-    """Return whether rows of a table of ours can be read."""
-    return find_fault(connection, table) in (None, Fault.UNWRITABLE)
-
-
 def is_writable(connection: sa.Connection, table: sa.Table) -> bool:
     """Return whether rows of a table of ours can be read, added, changed and removed.
 

@@ -115,8 +115,8 @@ class Nogoods:
     Anchors of the same form share them.
     """
 
-    def __init__(self, memory: int = MEMORY) -> None:
-        self._memory = memory
+    def __init__(self) -> None:
+        self._memory = MEMORY
         self._of_anchors: dict[Hashable, set[Hashable]] = {}
 
     def __bool__(self) -> bool:
