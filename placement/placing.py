@@ -3,19 +3,20 @@
 The choice is made between two transactions. The second takes the locks, and writes only
 if the ground of the choice still stands and all claims fit; else, all begins again.
 
-Simple requests that arrive together are written in one transaction. Most of the work
-for one consumer is the transaction, which costs hardly more for several: so the next
-requests gather while a transaction is under way.
+Simple requests that arrive together share the transactions, which are most of the work
+for one consumer: the next requests gather while a transaction is under way. Whatever
+prevents one of them is left to a second run, of each request by itself.
 """
 
 import contextlib
 import dataclasses
+import functools
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from placement import errors, measure
-from placement.forest import cache, loading
+from placement.forest import cache
 from placement.forest.forest import Forest
 from placement.model.allocation import Allocation, Claim
 from placement.model.consumer import WantedConsumer
@@ -33,7 +34,6 @@ from placement.questions.placing.choosing import Chosen, Present
 from placement.questions.placing.filling import Choice, domains_of, hosts_of
 from placement.questions.placing.query import Order, Placement, Placements
 from placement_foundation.database import storage, trouble
-from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry
 
 # How long an explanation of why nothing fits may take, in seconds.
@@ -63,22 +63,6 @@ class Scene:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ground:
-    """The facts behind a choice, which must still hold when it is written.
-
-    ``present`` are the consumers of the request and others beside them that have
-    allocations, by UUID. ``locked_roots`` and ``locked_aggregates`` are the UUIDs of
-    roots and aggregates that must not get other consumers meanwhile.
-    """
-
-    consumers: tuple[str, ...]
-    beside: tuple[str, ...] = ()
-    present: Mapping[str, "Standing"] = dataclasses.field(default_factory=dict)
-    locked_roots: frozenset[str] = frozenset()
-    locked_aggregates: frozenset[str] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
     """The state of a consumer; its amounts are by provider UUID and class name.
 
@@ -99,6 +83,9 @@ class Written:
     expires_at: int | None
 
 
+NOTHING = Written({}, None)
+
+
 class Refused(errors.ConcurrentUpdate):
     """Nothing is written: the ground has moved, or some consumers have no room."""
 
@@ -115,201 +102,62 @@ class NoHostServes(errors.NoRoom):
         self.reasons = reasons
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Placing:
-    """One request for placements, and the choices that are good so far."""
+    """A request for placements, and the ledger whose origin it is."""
 
-    def __init__(self, ledger: Ledger, context: Context, order: Order) -> None:
-        self.ledger = ledger
-        self.context = context
-        self.order = order
-        self.limits = context.candidates.limits
-        self.beside = order.wish.spread.beside if order.wish.spread else ()
-        self._good: dict[str, Choice] = {}
+    ledger: Ledger
+    context: Context
+    order: Order
 
-    def run(self) -> Placements:
-        """Place the consumers, and return their placements."""
-        deadline = time.monotonic() + storage.PATIENCE
-        while time.monotonic() < deadline:
-            done = self._try()
-            if done is not None:
-                return done
-        raise errors.Busy(TAKEN)
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The consumers of earlier requests to keep away from."""
+        spread = self.order.wish.spread
+        return spread.beside if spread else ()
 
-    def _try(self) -> Placements | None:
-        """Choose and write; return None if other requests were faster."""
-        try:
-            scene = self.ledger.read(lambda connection: load(connection, [self]))
-        except errors.ConcurrentUpdate:
-            # A lost race does not show whether there is room.
-            return None
-        waiting = self._waiting(scene)
-        with telemetry.step("search"):
-            chosen = self._choose(scene, waiting)
-        placed = dict(zip(waiting, chosen.choices, strict=False))
-        self._check_enough(scene, len(self.order.consumers) - len(waiting), chosen)
-        if self.order.dry_run or not placed:
-            return self.told(scene, chosen, placed, Written({}, None))
-        claims, ground = self.claims(placed), self._ground(scene, placed)
-        seconds = self.order.lease_seconds
-        try:
-            written = self.ledger.write(lambda tx: write(tx, claims, ground, seconds))
-        except errors.ConcurrentUpdate as exc:
-            # The choices that were not refused are kept for the next attempt.
-            refused = exc.consumers if isinstance(exc, Refused) else ()
-            self._good = {key: placed[key] for key in placed if key not in refused}
-            return None
-        return self.told(scene, chosen, placed, written)
 
-    def claims(self, placed: Mapping[str, Choice]) -> list[Claim]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """A request, and the choices for it: ``placed`` has those of its consumers."""
+
+    asked: Placing
+    chosen: Chosen
+    placed: Mapping[str, Choice]
+
+    def count(self, scene: Scene) -> int:
+        """Return how many consumers are placed, or were already."""
+        return len(self.placed) + len(
+            scene.existing.keys() & self.asked.order.consumers
+        )
+
+    def claims(self) -> list[Claim]:
         """Return the claims of the consumers that have been placed."""
-        order = self.order
+        order = self.asked.order
         owner = (order.project_id, order.user_id, order.consumer_type)
         return [
-            Claim(WantedConsumer(uuid, *owner), placed[uuid].amounts)
+            Claim(WantedConsumer(uuid, *owner), self.placed[uuid].amounts)
             for uuid in order.consumers
-            if uuid in placed
+            if uuid in self.placed
         ]
 
-    def _waiting(self, scene: Scene) -> list[str]:
-        """Return the consumers that are still to be placed.
-
-        Those with a good choice come first.
-
-        :raises ConcurrentUpdate: a consumer exists with another owner or type
-        """
-        order = self.order
-        owner = (order.project_id, order.user_id, order.consumer_type)
-        waiting = []
-        for uuid in order.consumers:
-            if uuid not in scene.existing:
-                waiting.append(uuid)
-                continue
-            consumer = scene.existing[uuid][0].consumer
-            if (consumer.project_id, consumer.user_id, consumer.type) != owner:
-                raise errors.ConcurrentUpdate(
-                    f"Consumer {uuid} has allocations already, and another project, "
-                    "user or type."
-                )
-        return sorted(waiting, key=lambda uuid: uuid not in self._good)
-
-    def _choose(self, scene: Scene, waiting: Sequence[str]) -> Chosen:
-        """Choose for all waiting consumers; keep good choices if all fit with them."""
-        wish, present = self.order.wish, self._present(scene)
-        good = [self._good[uuid] for uuid in waiting if uuid in self._good]
-        kept: Sequence[Choice] = ()
-        if good and not wish.together:
-            kept = choosing.fitting(scene.forest, wish, good, present, self.limits)
-        if kept:
-            missing = len(waiting) - len(kept)
-            more = choosing.choose(
-                scene.forest, wish, missing, present, self.limits, kept=kept
-            )
-            if len(more.choices) == missing:
-                return dataclasses.replace(more, choices=(*kept, *more.choices))
-        return choosing.choose(scene.forest, wish, len(waiting), present, self.limits)
-
-    def _present(self, scene: Scene) -> Present:
-        used = {
-            uuid: [each.provider_uuid for each in allocations]
-            for uuid, allocations in scene.existing.items()
-        }
-        own = set(self.order.consumers)
-        return Present(
-            {uuid: used[uuid] for uuid in used.keys() & own},
-            {uuid: used[uuid] for uuid in used.keys() - own},
-        )
-
-    def _check_enough(self, scene: Scene, existing: int, chosen: Chosen) -> None:
-        """Check that enough consumers can be placed.
-
-        :raises NoRoom: too few can be placed
-        :raises SearchExhausted: the search ended before that was clear
-        """
-        could = existing + len(chosen.choices)
-        if could >= self.order.at_least:
-            return
-        if chosen.exhausted:
-            raise errors.SearchExhausted(
-                f"It is not known whether {self.order.at_least} consumers can be "
-                "placed: the search was ended before it had looked at all "
-                f"combinations. {could} could be."
-            )
-        detail = (
-            f"{self.order.at_least} of {len(self.order.consumers)} consumers must be "
-            f"placed, and {could} could be."
-        )
-        if not chosen.exact:
-            detail += " Another choice of hosts might have room for more."
-        reasons = None if could else self._explain()
-        if reasons:
-            raise NoHostServes(detail, reasons)
-        raise errors.NoRoom(detail)
-
-    def _explain(self) -> Explanation | None:
-        """Return why nothing fits; None if too many explanations are in progress."""
-        with (
-            contextlib.suppress(errors.Busy),
-            self.context.explaining.turn("Too many explanations are in progress."),
-        ):
-            return self._find_reasons()
-        return None
-
-    def _find_reasons(self) -> Explanation:
-        # No lock is held any more: an explanation may take a second.
-        kept = self.context.forest_cache
-        forest = self.ledger.read(lambda connection: cache.load(connection, kept))
-        query = ExplanationQuery(self.order.wish.request, Wanted(seconds=EXPLAIN))
-        return explanation.explain(forest, query)
-
-    def _ground(self, scene: Scene, placed: Mapping[str, Choice]) -> Ground:
-        present = {uuid: _standing(each) for uuid, each in scene.existing.items()}
-        spread = self.order.wish.spread
-        ground = Ground(self.order.consumers, self.beside, present)
-        if not (spread and spread.beside):
-            return ground
-        # A domain is a root or an aggregate.
-        domains = frozenset[str]().union(
-            *(domains_of(choice.host, spread.domains) for choice in placed.values())
-        )
-        if spread.domains.aggregates is None:
-            return dataclasses.replace(ground, locked_roots=domains)
-        return dataclasses.replace(ground, locked_aggregates=domains)
-
-    def told(
-        self,
-        scene: Scene,
-        chosen: Chosen,
-        placed: Mapping[str, Choice],
-        written: Written,
-    ) -> Placements:
+    def told(self, scene: Scene, written: Written = NOTHING) -> Placements:
         """Return the outcome of the request."""
         placements, unplaced = [], []
-        for uuid in self.order.consumers:
+        for uuid in self.asked.order.consumers:
             if uuid in scene.existing:
                 placements.append(_existing(uuid, scene))
-            elif uuid in placed:
-                placements.append(_placed(uuid, placed[uuid], written))
+            elif uuid in self.placed:
+                placements.append(_placed(uuid, self.placed[uuid], written))
             else:
                 unplaced.append(uuid)
         return Placements(
             tuple(placements),
             tuple(unplaced),
-            chosen.considered,
-            chosen.exact,
-            self.order.dry_run,
+            self.chosen.considered,
+            self.chosen.exact,
+            self.asked.order.dry_run,
         )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Part:
-    """One of the requests that are written together, and the choice for it.
-
-    ``placed`` are the choices by UUID of the consumer.
-    """
-
-    asked: Placing
-    chosen: Chosen
-    placed: Mapping[str, Choice]
 
 
 def place(ledger: Ledger, context: Context, order: Order) -> Placements:
@@ -347,8 +195,9 @@ def _place(request: Placing) -> Placements:
     if _may_join(request.context, request.order):
         done = request.context.placings.do(request, _run)
     if isinstance(done, errors.DatabaseUnavailable):
-        raise done
-    return done or request.run()
+        # Each of the threads raises an error of its own.
+        raise errors.DatabaseUnavailable(str(done)) from done.__cause__
+    return done or _run_alone(request)
 
 
 def _may_join(context: Context, order: Order) -> bool:
@@ -371,14 +220,14 @@ def _may_join(context: Context, order: Order) -> bool:
 def _run(asked: Sequence[Placing]) -> Sequence[_Outcome]:
     """Carry out some requests."""
     if len(asked) == 1:
-        return [asked[0].run()]
+        return [_run_alone(asked[0])]
     try:
         return _run_together(asked)
     except errors.DatabaseUnavailable as exc:
         cause = exc.__cause__
         if not (isinstance(cause, Exception) and trouble.is_busy(cause)):
             # Each request would wait again, and the transaction may be committed.
-            return [_same(exc) for _ in asked]
+            return [exc] * len(asked)
         # A lock that one of the requests needs is held for long.
     except errors.ServiceError:
         # Others were faster, or one of the requests cannot be looked up or stored.
@@ -386,108 +235,190 @@ def _run(asked: Sequence[Placing]) -> Sequence[_Outcome]:
     return [None] * len(asked)
 
 
-def _same(error: errors.DatabaseUnavailable) -> errors.DatabaseUnavailable:
-    """Return the same error for another thread."""
-    another = errors.DatabaseUnavailable(str(error))
-    another.__cause__ = error.__cause__
-    return another
-
-
 def _run_together(asked: Sequence[Placing]) -> Sequence[Placements | None]:
     """Write all that can be placed in one transaction, which is tried once.
 
+    Requests that fail are left out, and those for a consumer of an earlier one.
+
     :raises ServiceError: nothing is written
     """
-    ledger = asked[0].ledger
-    scene = ledger.read(lambda connection: load(connection, asked))
-    with telemetry.step("search"):
-        parts = _choose(scene, asked)
-    if not parts:
-        return [None] * len(asked)
-    claims = [claim for each in parts for claim in each.asked.claims(each.placed)]
-    consumers = tuple(claim.consumer.uuid for claim in claims)
-    # The journal names the request behind each change.
-    origins = {uuid: each.asked.ledger.origin for each in parts for uuid in each.placed}
-    written = ledger.write(
-        lambda tx: write(tx, claims, Ground(consumers), None, origins), attempts=1
-    )
-    done = {
-        each.asked: each.asked.told(scene, each.chosen, each.placed, written)
-        for each in parts
-    }
-    return [done.get(each) for each in asked]
-
-
-def _choose(scene: Scene, asked: Sequence[Placing]) -> Sequence[_Part]:
-    """Choose for one request after the other, in the room that earlier choices leave.
-
-    Requests that fail are left out, and those for a consumer that is there already.
-    """
-    parts: list[_Part] = []
-    series = choosing.Series(scene.forest, asked[0].limits)
-    served = set(scene.existing)
+    scene = asked[0].ledger.read(lambda connection: load(connection, asked))
+    parts: dict[Placing, _Part] = {}
+    placed: dict[str, Choice] = {}
     for each in asked:
-        consumers = each.order.consumers
-        chosen = None
         # A request that fails here fails again when it runs alone.
         with contextlib.suppress(errors.ServiceError):
-            if served.isdisjoint(consumers):
-                chosen = series.choose(each.order.wish, len(consumers))
-        if chosen:
-            served.update(consumers)
-            placed = dict(zip(consumers, chosen.choices, strict=True))
-            parts.append(_Part(each, chosen, placed))
-    return parts
+            if placed.keys().isdisjoint(each.order.consumers):
+                part = _choose(each, scene, {}, placed.values())
+                if part.count(scene) >= each.order.at_least:
+                    parts[each] = part
+                    placed |= part.placed
+    written = NOTHING
+    if placed:
+        work = functools.partial(write, parts=list(parts.values()), scene=scene)
+        written = asked[0].ledger.write(work, attempts=1)
+    return [
+        parts[each].told(scene, written) if each in parts else None for each in asked
+    ]
 
 
-def load(connection: Connection, placings: Sequence[Placing]) -> Scene:
+def _run_alone(asked: Placing) -> Placements:
+    """Choose and write, again and again if other requests are faster."""
+    good: Mapping[str, Choice] = {}
+    deadline = time.monotonic() + storage.PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            scene = asked.ledger.read(lambda connection: load(connection, [asked]))
+        except errors.ConcurrentUpdate:
+            # A lost race does not show whether there is room.
+            continue
+        part = _choose(asked, scene, good)
+        _check_enough(part, scene)
+        if asked.order.dry_run or not part.placed:
+            return part.told(scene)
+        try:
+            written = asked.ledger.write(
+                functools.partial(write, parts=[part], scene=scene)
+            )
+            return part.told(scene, written)
+        except errors.ConcurrentUpdate as exc:
+            # The choices that were not refused are kept for the next attempt.
+            refused = exc.consumers if isinstance(exc, Refused) else ()
+            good = {key: part.placed[key] for key in part.placed if key not in refused}
+    raise errors.Busy(TAKEN)
+
+
+@telemetry.timed("search")
+def _choose(
+    asked: Placing,
+    scene: Scene,
+    good: Mapping[str, Choice],
+    taken: Iterable[Choice] = (),
+) -> _Part:
+    """Choose for all consumers of a request that are still to be placed.
+
+    :param good: choices of an earlier attempt, to keep if all fit with them
+    :param taken: choices for other requests
+    :raises ConcurrentUpdate: a consumer exists with another owner or type
+    """
+    order, existing = asked.order, scene.existing
+    owner = (order.project_id, order.user_id, order.consumer_type)
+    for uuid in order.consumers:
+        if uuid in existing:
+            consumer = existing[uuid][0].consumer
+            if (consumer.project_id, consumer.user_id, consumer.type) != owner:
+                raise errors.ConcurrentUpdate(
+                    f"Consumer {uuid} has allocations already, and another project, "
+                    "user or type."
+                )
+    waiting = [uuid for uuid in order.consumers if uuid not in existing]
+    waiting.sort(key=lambda uuid: uuid not in good)
+    used = {
+        uuid: [each.provider_uuid for each in allocations]
+        for uuid, allocations in existing.items()
+    }
+    own = used.keys() & order.consumers
+    chosen = choosing.choose(
+        scene.forest,
+        order.wish,
+        len(waiting),
+        Present(
+            {uuid: used[uuid] for uuid in own},
+            {uuid: used[uuid] for uuid in used.keys() - own},
+        ),
+        asked.context.candidates.limits,
+        kept=[good[uuid] for uuid in waiting if uuid in good],
+        taken=taken,
+    )
+    return _Part(asked, chosen, dict(zip(waiting, chosen.choices, strict=False)))
+
+
+def _check_enough(part: _Part, scene: Scene) -> None:
+    """Check that enough consumers can be placed.
+
+    :raises NoRoom: too few can be placed
+    :raises SearchExhausted: the search ended before that was clear
+    """
+    order, could = part.asked.order, part.count(scene)
+    if could >= order.at_least:
+        return
+    if part.chosen.exhausted:
+        raise errors.SearchExhausted(
+            f"It is not known whether {order.at_least} consumers can be placed: the "
+            "search was ended before it had looked at all combinations. "
+            f"{could} could be."
+        )
+    detail = (
+        f"{order.at_least} of {len(order.consumers)} consumers must be placed, and "
+        f"{could} could be."
+    )
+    if not part.chosen.exact:
+        detail += " Another choice of hosts might have room for more."
+    reasons = None
+    if not could:
+        # While too many explanations are in progress, there is none.
+        with (
+            contextlib.suppress(errors.Busy),
+            part.asked.context.explaining.turn(
+                "Too many explanations are in progress."
+            ),
+        ):
+            reasons = _explain(part.asked)
+    if reasons:
+        raise NoHostServes(detail, reasons)
+    raise errors.NoRoom(detail)
+
+
+def _explain(asked: Placing) -> Explanation:
+    """Return why nothing fits. No lock is held any more: it may take a second."""
+    kept = asked.context.forest_cache
+    forest = asked.ledger.read(lambda connection: cache.load(connection, kept))
+    query = ExplanationQuery(asked.order.wish.request, Wanted(seconds=EXPLAIN))
+    return explanation.explain(forest, query)
+
+
+def load(connection: Connection, asked: Sequence[Placing]) -> Scene:
     """Return the cloud, and the consumers of some requests to one database.
 
     :raises NoLeases: a lease is wanted, and there is no table for it
     """
-    orders = [each.order for each in placings]
-    forest_cache = placings[0].context.forest_cache
+    orders = [each.order for each in asked]
     if any(order.lease_seconds is not None for order in orders):
         # A dry run writes nothing, so no later check would find this.
         lease.check_kept(connection)
     own = {uuid for order in orders for uuid in order.consumers}
-    uuids = own.union(*(each.beside for each in placings))
+    uuids = own.union(*(each.beside for each in asked))
     # The forest comes first: its read decides which moment the transaction sees.
-    kept = forest_cache.load(connection) if forest_cache else None
+    forest = cache.load(connection, asked[0].context.forest_cache)
     existing = allocation.list_by_consumers(connection, uuids)
     ends = _load_ends(connection, own & existing.keys()) if existing else {}
-    forest = kept.forest if kept else loading.load(connection)
     return Scene(forest, existing, ends)
 
 
-def write(
-    tx: Transaction,
-    claims: Collection[Claim],
-    ground: Ground,
-    lease_seconds: int | None,
-    origins: Mapping[str, Origin] | None = None,
-) -> Written:
-    """Write all claims.
+def write(tx: Transaction, parts: Sequence[_Part], scene: Scene) -> Written:
+    """Write the choices for some requests.
 
-    :param origins: the requests behind consumers, by UUID, if not the transaction's
-    :raises Refused: there is no longer room for each claim
+    :raises Refused: the scene has changed, or there is no longer room for each claim
     :raises NoLeases: a lease is wanted, and there is no table for it
     :raises Conflict: the database considers two different names equal
     """
-    tx.origins = origins or {}
-    if lease_seconds is not None:
+    # The journal names the request behind each change.
+    tx.origins = {
+        uuid: each.asked.ledger.origin for each in parts for uuid in each.placed
+    }
+    seconds = parts[0].asked.order.lease_seconds
+    if seconds is not None:
         lease.check_kept(tx.connection)
+    claims = [claim for each in parts for claim in each.claims()]
     placed = {claim.consumer.uuid for claim in claims}
-    names = locking.look_up(
-        tx.connection,
-        claims,
-        consumers={*ground.consumers, *ground.beside},
-        providers=ground.locked_roots,
-    )
+    beside = {uuid for each in parts for uuid in each.asked.beside}
+    consumers = beside.union(*(each.asked.order.consumers for each in parts))
+    roots, aggregates = _domains_to_lock(parts) if beside else ((), ())
+    names = locking.look_up(tx.connection, claims, consumers=consumers, providers=roots)
     held = locking.hold(tx, names)
-    if ground.locked_aggregates:
-        aggregate.lock(tx, sorted(ground.locked_aggregates))
-    if not _stands(tx.connection, ground, held):
+    if aggregates:
+        aggregate.lock(tx, sorted(aggregates))
+    if not _stands(tx.connection, scene, held, consumers, beside):
         raise Refused
     own = dataclasses.replace(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
@@ -499,28 +430,52 @@ def write(
     replacing.store_consumers(tx, own)
     replacing.write_held(tx, own)
     end = None
-    if lease_seconds is not None:
+    if seconds is not None:
         ids = locking.load_consumer_ids(tx.connection, placed)
-        consumers = {key: uuid for uuid, key in ids.items()}
-        end = lease.replace(tx, consumers, lease_seconds)
+        end = lease.replace(tx, {key: uuid for uuid, key in ids.items()}, seconds)
     before = {uuid: record.generation for uuid, record in held.consumers.items()}
     return Written({uuid: before.get(uuid, 0) + 1 for uuid in placed}, end)
 
 
-def _stands(connection: Connection, ground: Ground, held: Held) -> bool:
-    """Return whether the consumers are as they were when the choice was made."""
+def _domains_to_lock(
+    parts: Iterable[_Part],
+) -> tuple[Collection[str], Collection[str]]:
+    """Return the roots and aggregates that must not get other consumers meanwhile."""
+    roots, aggregates = set[str](), set[str]()
+    for each in parts:
+        spread = each.asked.order.wish.spread
+        if spread:
+            locked = roots if spread.domains.aggregates is None else aggregates
+            for choice in each.placed.values():
+                locked.update(domains_of(choice.host, spread.domains))
+    return roots, aggregates
+
+
+def _stands(
+    connection: Connection,
+    scene: Scene,
+    held: Held,
+    consumers: Collection[str],
+    beside: Collection[str],
+) -> bool:
+    """Return whether consumers are as they were when the choice was made."""
+    before = {
+        uuid: _standing(allocations)
+        for uuid, allocations in scene.existing.items()
+        if uuid in consumers
+    }
     using = replacing.amounts_of(held.rows)
     now = {
         uuid: Standing(record.generation, record.owner, using[uuid])
         for uuid, record in held.consumers.items()
         if uuid in using
     }
-    if now != ground.present:
+    if now != before:
         return False
-    if not ground.beside:
+    if not beside:
         return True
     # Another request may have created a consumer during the wait for locks.
-    ids = locking.load_consumer_ids(connection, ground.beside)
+    ids = locking.load_consumer_ids(connection, beside)
     return ids.keys() <= held.consumers.keys()
 
 

@@ -32,7 +32,7 @@ def hosts(answer: Answer) -> Counter[str]:
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Give a function that lets something happen once, after the first choice."""
-    choose = placing.Placing._choose
+    choose = placing._choose
 
     def set_up(happen: Callable[[], object]) -> None:
         waiting = [happen]
@@ -43,7 +43,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
                 waiting.pop()()
             return chosen
 
-        monkeypatch.setattr(placing.Placing, "_choose", choose_slowly)
+        monkeypatch.setattr(placing, "_choose", choose_slowly)
 
     return set_up
 
@@ -246,14 +246,14 @@ def test_only_some_threads_find_out_why_there_is_no_room(
     monkeypatch.setattr(thread_limit, "_own_count", 8)
     client.make_provider(VCPU=1)
     explaining, may_end = threading.Semaphore(0), threading.Event()
-    find_reasons = placing.Placing._find_reasons
+    find_reasons = placing._explain
 
-    def explain(self: placing.Placing) -> Any:
+    def explain(asked: Any) -> Any:
         explaining.release()
         assert may_end.wait(60)
-        return find_reasons(self)
+        return find_reasons(asked)
 
-    monkeypatch.setattr(placing.Placing, "_find_reasons", explain)
+    monkeypatch.setattr(placing, "_explain", explain)
 
     def refused() -> Answer:
         return client.place(uuids(1), "resources=VCPU:2")

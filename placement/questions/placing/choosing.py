@@ -76,99 +76,46 @@ def choose(
     present: Present,
     limits: Limits,
     *,
-    kept: Iterable[Choice] = (),
+    kept: Sequence[Choice] = (),
+    taken: Iterable[Choice] = (),
     rng: random.Random | None = None,
 ) -> Chosen:
     """Choose candidates for consumers that all have the same request.
 
-    :param kept: earlier choices for other consumers; those that no longer fit must have
-        been removed. A spread counts them, so then they are of the same request
+    :param kept: earlier choices for the first of them: those that are still good are
+        kept, if there is room for all others
+    :param taken: choices for other requests; a spread does not count them
     :raises BadRequest: a name does not exist
     """
     check_names(forest, wish)
     asked = _Asked(forest, wish, limits, rng or random.Random())
     if wish.together:
         return asked.together(wish.together, present, wanted)
-    here = asked.overlay(_listed(wish))
-    _take(here, kept)
-    occupied = asked.occupied(present, kept)
+    here, occupied = asked.overlay(_listed(wish)), asked.occupied(present)
+    for choice in taken:
+        here.take(here.taken(choice.amounts))
+    good = _take_again(here, occupied, kept)
     filling = Filling(here, occupied.copy(), asked.rng)
-    choices = filling.place(here.trees(asked.rng.random()), wanted)
+    choices = [
+        *good,
+        *filling.place(here.trees(asked.rng.random()), wanted - len(good)),
+    ]
+    is_short = len(choices) < wanted
+    if is_short and good:
+        return choose(forest, wish, wanted, present, limits, taken=taken, rng=rng)
     chosen = _chosen([filling], choices, wanted)
-    is_short = len(choices) < wanted and not (filling.certain or filling.exhausted)
-    if is_short and _listed(wish) is not None and not kept:
+    if is_short and not (filling.certain or filling.exhausted) and _listed(wish):
         packed = asked.pack(occupied, wanted)
-        if len(packed.choices) < len(choices):
-            return dataclasses.replace(packed, choices=chosen.choices)
-        return packed
+        if len(packed.choices) >= len(choices):
+            return packed
+        return dataclasses.replace(packed, choices=chosen.choices)
     return chosen
 
 
-class Series:
-    """Choices for several requests, each in what those before it leave.
-
-    The search for hosts is prepared once for all requests with the same wish.
-    """
-
-    def __init__(
-        self, forest: Forest, limits: Limits, rng: random.Random | None = None
-    ) -> None:
-        self._forest = forest
-        self._limits = limits
-        self._rng = rng or random.Random()
-        self._taken: list[Choice] = []
-        self._prepared: list[Overlay] = []
-
-    def choose(self, wish: Wish, wanted: int) -> Chosen | None:
-        """Choose for all consumers of the next request.
-
-        Return None if there is no room for all, or if hosts have to be compared.
-
-        :raises BadRequest: a name does not exist
-        """
-        if wish.names_all:
-            return None
-        here = self._overlay(wish)
-        others = [each for each in self._prepared if each is not here]
-        # Amounts taken for a request that fails must not count.
-        self._prepared = others.copy()
-        filling = Filling(here, Occupied(None), self._rng)
-        choices = filling.place(here.trees(self._rng.random()), wanted)
-        if len(choices) < wanted:
-            return None
-        if not filling.has_tried_harder:
-            # Each request has a budget of its own for hosts that are hard to search.
-            self._prepared.append(here)
-        self._taken += choices
-        for other in others:
-            _take(other, choices)
-        return _chosen([filling], choices, wanted)
-
-    def _overlay(self, wish: Wish) -> Overlay:
-        for here in self._prepared:
-            if here.wish == wish:
-                return here
-        check_names(self._forest, wish)
-        here = Overlay(self._forest, wish, self._limits)
-        _take(here, self._taken)
-        return here
-
-
-def _take(here: Overlay, choices: Iterable[Choice]) -> None:
-    for choice in choices:
-        here.take(here.taken(choice.amounts))
-
-
-def fitting(
-    forest: Forest,
-    wish: Wish,
-    choices: Iterable[Choice],
-    present: Present,
-    limits: Limits,
+def _take_again(
+    here: Overlay, occupied: Occupied, choices: Iterable[Choice]
 ) -> list[Choice]:
-    """Return the choices that are still good, with those before them taken off."""
-    asked = _Asked(forest, wish, limits, random.Random())
-    here, occupied = asked.overlay(None), asked.occupied(present, ())
+    """Take the choices that are still good, and return them."""
     good = []
     for choice in choices:
         taken = here.taken(choice.amounts)
@@ -214,13 +161,11 @@ class _Asked:
         """Return the forest."""
         return Overlay(self._forest, self._wish, self._limits, within)
 
-    def occupied(self, present: Present, kept: Iterable[Choice]) -> Occupied:
+    def occupied(self, present: Present) -> Occupied:
         """Return how many consumers the domains have by now."""
         occupied = Occupied(self._wish.spread)
         for used in {**present.beside, **present.own}.values():
             occupied.add(hosts_of(self._forest, used))
-        for choice in kept:
-            occupied.add([choice.host])
         return occupied
 
     def pack(self, occupied: Occupied, wanted: int) -> Chosen:
@@ -261,7 +206,7 @@ class _Asked:
 
     def together(self, domains: Domains, present: Present, wanted: int) -> Chosen:
         """Choose the domain that takes most of the consumers, and of these the best."""
-        occupied = self.occupied(present, ())
+        occupied = self.occupied(present)
         allowed = None
         for used in present.own.values():
             common = common_domains(hosts_of(self._forest, used), domains)

@@ -335,8 +335,7 @@ class Filling:
 
     ``considered`` counts the hosts that were scored. ``certain`` says that no order of
     placements would have found room for more, ``exhausted`` that the budget of the
-    search ended before it was known, and ``has_tried_harder`` that more of it was spent
-    on hosts than they usually get.
+    search ended before it was known.
     """
 
     def __init__(self, here: Overlay, occupied: Occupied, rng: random.Random) -> None:
@@ -355,7 +354,6 @@ class Filling:
         self.considered = 0
         self.certain = True
         self.exhausted = False
-        self.has_tried_harder = False
 
     def place(self, trees: Iterator[Tree], wanted: int) -> list[Choice]:
         """Return choices for as many consumers as there is room for.
@@ -394,7 +392,6 @@ class Filling:
             self.certain = False
             return False
         self._here.budget.enlarge_share()
-        self.has_tried_harder = True
         return True
 
     def _offer(self, tree: Tree) -> bool:
