@@ -157,36 +157,12 @@ def test_what_is_wrong_with_one_harms_no_other(
         functools.partial(client.place, uuids(1)),
     ]
     answers = together(gathering, calls)
-    # Two are placed, and one is there already.
     assert joined == [3]
     assert statuses(answers) == [201, 400, 409, 200, 409, 201]
     assert "CUSTOM_NOWHERE" in answers[1].detail
     assert answers[2].code == "placement.no_room"
     assert answers[4].code == "placement.concurrent_update"
     assert client.usages(provider) == {"VCPU": 3}
-
-
-def test_whose_project_user_or_type_is_new_is_placed_with_the_others(
-    client: Client, gathering: Gathering[Any, Any], joined: list[int]
-) -> None:
-    client.make_provider(VCPU=8)
-    warm_up(client)
-    assert client.place(uuids(1)).status == 201
-    new: dict[str, Any] = {
-        "project_id": "team-new",
-        "user_id": "robot-new",
-        "consumer_type": "NEW",
-    }
-    for name, value in new.items():
-        one, other = uuids(1), uuids(1)
-        calls = [
-            functools.partial(client.place, one),
-            functools.partial(client.place, other, **{name: value}),
-        ]
-        assert statuses(together(gathering, calls)) == [201, 201]
-        stored = client.get(f"/allocations/{other[0]}")
-        assert stored[name] == value
-    assert joined == [2, 2, 2]
 
 
 def test_what_is_left_behind_of_a_consumer_is_replaced(
@@ -334,42 +310,3 @@ def test_a_host_that_others_fill_meanwhile_is_left_for_another(
     used = [client.usages(each)["VCPU"] for each in (full, *others)]
     assert sum(used) == 5
     assert used[0] <= 3
-
-
-MORE: list[dict[str, Any]] = [
-    {"lease_seconds": 100},
-    {"dry_run": True},
-    {"spread": {"per": "host", "at_most": 1}},
-    {"together": "host"},
-    {"prefer": [{"free": "VCPU", "weight": 1}]},
-    {"query": "resources1=VCPU:1&resources2=VCPU:1&group_policy=none"},
-]
-
-
-@pytest.mark.parametrize(
-    ("number", "more", "joins"),
-    [
-        (1, {}, True),
-        (10, {}, True),
-        (11, {}, False),
-        *((1, each, False) for each in MORE),
-    ],
-)
-def test_nobody_waits_for_what_may_take_long(
-    client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    number: int,
-    more: dict[str, Any],
-    joins: bool,
-) -> None:
-    client.make_provider(VCPU=20)
-    warm_up(client)
-    run, seen = placing._run, []
-
-    def watch(asked: Any) -> Any:
-        seen.append(asked)
-        return run(asked)
-
-    monkeypatch.setattr(placing, "_run", watch)
-    assert client.place(uuids(number), **more).status in (200, 201)
-    assert bool(seen) == joins
