@@ -411,15 +411,7 @@ def write(tx: Transaction, parts: Sequence[_Part], scene: Scene) -> Written:
         lease.check_kept(tx.connection)
     claims = [claim for each in parts for claim in each.claims()]
     placed = {claim.consumer.uuid for claim in claims}
-    beside = {uuid for each in parts for uuid in each.asked.beside}
-    consumers = beside.union(*(each.asked.order.consumers for each in parts))
-    roots, aggregates = _domains_to_lock(parts) if beside else ((), ())
-    names = locking.look_up(tx.connection, claims, consumers=consumers, providers=roots)
-    held = locking.hold(tx, names)
-    if aggregates:
-        aggregate.lock(tx, sorted(aggregates))
-    if not _stands(tx.connection, scene, held, consumers, beside):
-        raise Refused
+    held = _lock(tx, claims, parts, scene)
     own = dataclasses.replace(
         held, rows=[row for row in held.rows if row.consumer_uuid in placed]
     )
@@ -437,46 +429,48 @@ def write(tx: Transaction, parts: Sequence[_Part], scene: Scene) -> Written:
     return Written({uuid: before.get(uuid, 0) + 1 for uuid in placed}, end)
 
 
-def _domains_to_lock(
-    parts: Iterable[_Part],
-) -> tuple[Collection[str], Collection[str]]:
-    """Return the roots and aggregates that must not get other consumers meanwhile."""
+def _lock(
+    tx: Transaction, claims: Iterable[Claim], parts: Sequence[_Part], scene: Scene
+) -> Held:
+    """Lock what claims touch, and the domains that must not get other consumers.
+
+    :raises Refused: consumers are not as they were when the choice was made
+    """
+    beside = {uuid for each in parts for uuid in each.asked.beside}
+    consumers = beside.union(*(each.asked.order.consumers for each in parts))
     roots, aggregates = set[str](), set[str]()
     for each in parts:
         spread = each.asked.order.wish.spread
-        if spread:
-            locked = roots if spread.domains.aggregates is None else aggregates
+        if spread and spread.beside:
+            domains = roots if spread.domains.aggregates is None else aggregates
             for choice in each.placed.values():
-                locked.update(domains_of(choice.host, spread.domains))
-    return roots, aggregates
-
-
-def _stands(
-    connection: Connection,
-    scene: Scene,
-    held: Held,
-    consumers: Collection[str],
-    beside: Collection[str],
-) -> bool:
-    """Return whether consumers are as they were when the choice was made."""
+                domains.update(domains_of(choice.host, spread.domains))
+    names = locking.look_up(tx.connection, claims, consumers=consumers, providers=roots)
+    held = locking.hold(tx, names)
+    if aggregates:
+        aggregate.lock(tx, sorted(aggregates))
     before = {
-        uuid: _standing(allocations)
-        for uuid, allocations in scene.existing.items()
-        if uuid in consumers
+        uuid: _standing(scene.existing[uuid])
+        for uuid in consumers & scene.existing.keys()
     }
+    if _standings(held) != before:
+        raise Refused
+    if beside:
+        # Another request may have created a consumer during the wait for locks.
+        ids = locking.load_consumer_ids(tx.connection, beside)
+        if not ids.keys() <= held.consumers.keys():
+            raise Refused
+    return held
+
+
+def _standings(held: Held) -> dict[str, Standing]:
+    """Return the state of locked consumers that have allocations."""
     using = replacing.amounts_of(held.rows)
-    now = {
+    return {
         uuid: Standing(record.generation, record.owner, using[uuid])
         for uuid, record in held.consumers.items()
         if uuid in using
     }
-    if now != before:
-        return False
-    if not beside:
-        return True
-    # Another request may have created a consumer during the wait for locks.
-    ids = locking.load_consumer_ids(connection, beside)
-    return ids.keys() <= held.consumers.keys()
 
 
 def _load_ends(connection: Connection, uuids: Collection[str]) -> dict[str, int]:

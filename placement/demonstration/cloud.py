@@ -66,7 +66,7 @@ class CloudPart:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kind:
+class HostKind:
     """The hosts of a kind. What a part is called follows the name of the host.
 
     ``parts`` have their inventories, as total, reserved and allocation ratio, and their
@@ -82,11 +82,11 @@ class Kind:
 
 
 # It uses the disk of its zone, and the next kind its own.
-_COMPUTE = Kind(
+_COMPUTE = HostKind(
     "compute", {"": ({"VCPU": (64, 2, 4.0), "MEMORY_MB": (262_144, 8_192)}, ())}
 )
 _DISK = {"DISK_GB": (7_200, 200)}
-_LOCAL = Kind(
+_LOCAL = HostKind(
     "local",
     {"": ({"VCPU": (96, 4, 2.0), "MEMORY_MB": (393_216, 16_384)} | _DISK, (SSD,))},
 )
@@ -98,7 +98,7 @@ _NUMA_NODE: Mapping[str, Any] = {
     "-nic-port1": ({"SRIOV_NET_VF": (8,)}, ("HW_NIC_OFFLOAD_TSO",)),
 }
 _NODES = ("-numa0", "-numa1")
-_NUMA = Kind(
+_NUMA = HostKind(
     "numa",
     {
         "": ({"DISK_GB": (3_600, 100)}, ()),
@@ -116,7 +116,7 @@ _NUMA = Kind(
 )
 # Each card is allocated as a whole.
 _CARDS = tuple(f"-gpu{number}" for number in range(8))
-_GPU = Kind(
+_GPU = HostKind(
     "gpu",
     {
         "": ({"VCPU": (128, 4), "MEMORY_MB": (1_048_576, 16_384)} | _DISK, (SSD,)),
