@@ -20,18 +20,45 @@ KEY = "_pkey"
 
 def count_on(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
     """Let PostgreSQL draw ids that are not taken; other databases do so anyway."""
-    if connection.dialect.name != "postgresql":
-        return
-    for table in tables:
-        [key, *others] = table.primary_key
-        if others or key is not table.autoincrement_column:
-            continue
+    for table, key in _counted(connection, tables):
         largest = sa.func.max(key)
         sequence = sa.func.pg_get_serial_sequence(table.name, key.name)
         counted = sa.func.setval(
             sequence, sa.func.coalesce(largest, 1), largest.is_not(None)
         )
         connection.execute(sa.select(counted))
+
+
+_LAST = sa.text(
+    "SELECT last_value FROM pg_sequences WHERE format('%I.%I', schemaname, "
+    "sequencename) = pg_get_serial_sequence(:table, :key)"
+)
+
+
+def list_behind(
+    connection: sa.Connection, tables: Iterable[sa.Table]
+) -> list[sa.Table]:
+    """Return the tables whose sequences would draw ids that are taken."""
+    behind = []
+    for table, key in _counted(connection, tables):
+        largest = connection.scalar(sa.select(sa.func.max(key)))
+        last = connection.execute(_LAST, {"table": table.name, "key": key.name})
+        for row in last:
+            # A sequence without a last value has drawn none yet.
+            if largest is not None and (row.last_value or 0) < largest:
+                behind.append(table)
+    return behind
+
+
+def _counted(
+    connection: sa.Connection, tables: Iterable[sa.Table]
+) -> Iterable[tuple[sa.Table, sa.Column[int]]]:
+    """Yield tables with a sequence, each with the column that it fills."""
+    if connection.dialect.name == "postgresql":
+        for table in tables:
+            [key, *others] = table.primary_key
+            if not others and key is table.autoincrement_column:
+                yield table, key
 
 
 def table_behind(exc: Exception) -> str | None:

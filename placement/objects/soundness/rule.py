@@ -23,6 +23,7 @@ from placement.model.lease import BATON
 from placement.objects import declared
 from placement.objects.soundness import tree
 from placement.objects.transaction import Transaction
+from placement_foundation.database import sequence
 
 Provider, Inventory = models.ResourceProvider, models.Inventory
 Held, Consumer = models.Allocation, models.Consumer
@@ -159,6 +160,22 @@ def _content(table: sa.Table) -> Rule:
 
     meaning = f"{table.name} lacks rows that it cannot be without"
     return Rule(f"rows-of-{table.name}", meaning, broken, mend=mend, needs=table.name)
+
+
+# The ids of resource classes are not drawn.
+_drawn = [
+    each for each in models.Base.metadata.sorted_tables if each is not Class.__table__
+]
+
+
+def _list_behind(connection: sa.Connection) -> Iterator[Row]:
+    """Yield the tables of which PostgreSQL would draw ids that are taken."""
+    for table in sequence.list_behind(connection, _drawn):
+        yield {"table": table.name}
+
+
+def _count_on(tx: Transaction) -> None:
+    sequence.count_on(tx.connection, sequence.list_behind(tx.connection, _drawn))
 
 
 _allocated = (Held.consumer_id, Held.resource_provider_id, Held.resource_class_id)
@@ -315,6 +332,12 @@ RULES: Sequence[Rule] = (
         ),
         removes=True,
         needs=models.DECLARATIONS.name,
+    ),
+    Rule(
+        "sequence",
+        "the next id that the database draws is taken",
+        _list_behind,
+        mend=_count_on,
     ),
     *(_content(table) for table in content.CONTENT.rows),
     _documents("declaration-document", _declared.document, declared.parse_document),
