@@ -46,10 +46,6 @@ def store(tx: Transaction, keeper: Keeper | None) -> None:
     """
     updates = change_log.list_updates(tx)
     entries = _list_rows(tx, keeper) if keeper else []
-    if tx.connection.dialect.name == "postgresql" and len(updates) == len(entries) == 1:
-        both = {**updates[0], **entries[0]}
-        own_table.execute(tx.connection, models.JOURNAL_INBOX, _both(), both)
-        return
     if updates:
         own_table.execute(
             tx.connection, models.FOREST_STAMPS, change_log.UPDATE, updates
@@ -144,19 +140,3 @@ def _now(dialect: str) -> sa.ColumnElement[Any]:
 def _insertion(dialect: str) -> sa.Insert:
     row = {"time": _now(dialect), "entries": sa.bindparam("text")}
     return sa.insert(models.JOURNAL_INBOX).values(row).inline()
-
-
-@functools.cache
-def _both() -> sa.Insert:
-    """Return the statement of a claim on PostgreSQL: one change, and then one row.
-
-    The database draws the id for the inbox, and reads the clock, for each row that the
-    query returns: its only one exists when the UPDATE has ended.
-    """
-    updated = change_log.UPDATE.returning(models.FOREST_STAMPS.c.shard).cte("updated")
-    counted = sa.select(sa.func.count().label("rows")).select_from(updated).subquery()
-    text = sa.bindparam("text", type_=sa.Text)
-    row = sa.select(_now("postgresql"), text).where(counted.c.rows >= 0)
-    return (
-        sa.insert(models.JOURNAL_INBOX).from_select(["time", "entries"], row).inline()
-    )
