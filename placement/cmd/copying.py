@@ -13,7 +13,6 @@ from placement.objects.ledger import Ledger
 from placement_foundation.database import engine, storage
 from placement_foundation.observing import progress
 
-PROGRAM = "placement-manage"
 CATEGORY = "copy"
 
 

@@ -12,7 +12,6 @@ from placement.demonstration import planting
 from placement.objects.ledger import Ledger
 from placement_foundation.observing import progress
 
-PROGRAM = "placement-manage"
 CATEGORY = "demo"
 MOST_HOSTS = 100_000
 

@@ -1,5 +1,7 @@
 """Repairs in batches small enough to run next to the service."""
 
+import collections
+import functools
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -14,7 +16,6 @@ from placement_foundation.observing import progress
 
 LOG = log.getLogger(__name__)
 
-PROGRAM = "placement-manage"
 BATCH_SIZE = 50
 # No table has more rows than this, and every database accepts it as a limit.
 MOST = 2**31 - 1
@@ -27,13 +28,23 @@ DONE, MORE, FAILED, BAD_MAX_COUNT = 0, 1, 2, 127
 
 def run(ledger: Ledger, settings: conf.Settings, max_count: str | None) -> int:
     """Repair at most ``max_count`` rows, or all if it is None; return the exit code."""
-    if max_count is None:
-        return _run_all(ledger, _repairs(settings))
-    limit = _parse(max_count)
+    limit = BATCH_SIZE if max_count is None else _parse(max_count)
     if limit is None:
         print("Must supply a positive value for max_count")
         return BAD_MAX_COUNT
-    return _run_one_batch(ledger, _repairs(settings), limit)
+    repairs = _repairs(settings)
+    if max_count is not None:
+        totals, failed = _run_batch(ledger, repairs, limit)
+    else:
+        print(f"Running batches of {BATCH_SIZE} until complete")
+        totals, failed = _run_all(ledger, repairs)
+    _print_table(totals)
+    if max_count is not None and any(totals.values()):
+        return MORE
+    if failed:
+        print("Some migrations failed unexpectedly. Check log for details.")
+        return FAILED
+    return DONE
 
 
 def _parse(max_count: str) -> int | None:
@@ -46,43 +57,29 @@ def _parse(max_count: str) -> int | None:
 
 def _repairs(settings: conf.Settings) -> dict[str, Repair]:
     """Return the repairs in the order in which they run, keyed by name."""
-
-    def create_incomplete_consumers(tx: Transaction, limit: int) -> int:
-        return online_migration.create_incomplete_consumers(
-            tx,
-            limit,
-            project=settings.incomplete_consumer_project_id,
-            user=settings.incomplete_consumer_user_id,
-        )
-
     return {
         "set_root_provider_ids": online_migration.set_root_provider_ids,
-        "create_incomplete_consumers": create_incomplete_consumers,
+        "create_incomplete_consumers": functools.partial(
+            online_migration.create_incomplete_consumers,
+            project=settings.incomplete_consumer_project_id,
+            user=settings.incomplete_consumer_user_id,
+        ),
     }
 
 
-def _run_one_batch(ledger: Ledger, repairs: Mapping[str, Repair], limit: int) -> int:
-    done, failed = _run_batch(ledger, repairs, limit)
-    _print_table(done)
-    if any(done.values()):
-        return MORE
-    return _judge(failed)
-
-
-def _run_all(ledger: Ledger, repairs: Mapping[str, Repair]) -> int:
-    print(f"Running batches of {BATCH_SIZE} until complete")
-    totals: dict[str, int] = {}
+def _run_all(
+    ledger: Ledger, repairs: Mapping[str, Repair]
+) -> tuple[dict[str, int], bool]:
+    """Run batches until one has nothing left to repair."""
+    totals: collections.Counter[str] = collections.Counter()
     with progress.shown() as report:
         report.begin("repairing rows")
         while True:
             done, failed = _run_batch(ledger, repairs, BATCH_SIZE)
             report.advance(sum(done.values()))
-            for name, count in done.items():
-                totals[name] = totals.get(name, 0) + count
+            totals.update(done)
             if not any(done.values()):
-                break
-    _print_table(totals)
-    return _judge(failed)
+                return totals, failed
 
 
 def _run_batch(
@@ -119,10 +116,3 @@ def _print_table(done: Mapping[str, int]) -> None:
     for name, count in done.items():
         table.add_row([name, count, count])
     print(table)
-
-
-def _judge(failed: bool) -> int:
-    if not failed:
-        return DONE
-    print("Some migrations failed unexpectedly. Check log for details.")
-    return FAILED
