@@ -204,13 +204,6 @@ def test_stamp_replaces_an_unknown_revision(empty: Database) -> None:
     assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
 
 
-def test_stamp_refuses_an_unknown_revision(empty: Database) -> None:
-    migration.SCHEMA.upgrade(empty)
-    with pytest.raises(MigrationError, match="revision identified by 'feed'"):
-        migration.SCHEMA.stamp(empty, "feed")
-    assert migration.SCHEMA.version(empty) == migration.SCHEMA.head
-
-
 @pytest.mark.skipif(backends.KIND == "sqlite", reason="its readers wait for nobody")
 def test_a_record_that_another_migration_holds_is_waited_for(empty: Database) -> None:
     migration.SCHEMA.upgrade(empty, legacy.CONSUMERS)

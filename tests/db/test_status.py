@@ -233,15 +233,6 @@ def test_what_cannot_be_understood_is_an_error(
     assert output.err.startswith("usage: placement-status")
 
 
-@pytest.mark.embedded
-def test_a_missing_connection_is_named(tmp_path: Path) -> None:
-    code, output, error = programs.run(MODULE, "upgrade", "check", home=tmp_path)
-    assert (code, output) == (1, "")
-    assert "option connection in group [placement_database]" in error
-    assert "--config-file" in error
-    assert "Traceback" not in error
-
-
 @pytest.mark.usefixtures("configured")
 def test_a_database_without_tables_cannot_be_checked(
     capsys: pytest.CaptureFixture[str],
