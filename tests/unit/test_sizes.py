@@ -16,13 +16,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 18_018,
+    "placement": 17_986,
     "placement_foundation": 4_021,
     "placement_clients": 4_899,
     "placement_nodes": 2_280,
     "placement_reservations": 5_628,
 }
-LINES_OF_TESTS = 51375
+LINES_OF_TESTS = 51359
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450

@@ -153,25 +153,15 @@ def list_history(
     """
 
     def read(connection: sa.Connection, state: FilingState) -> EntryPage:
-        return _list_before(connection, state, marker, filters, limit)
+        if marker:
+            _check_marker(connection, state, marker)
+        start = marker.position if marker else state.position + 1
+        earlier = _look_through(
+            connection, state, filters, start, limit + 1, newest_first=True
+        )
+        return _collect(state, earlier, filters, limit, end=oldest(state))
 
     return filing.read(database, read)
-
-
-def _list_before(
-    connection: sa.Connection,
-    state: FilingState,
-    marker: Cursor | None,
-    filters: EntryFilters,
-    limit: int,
-) -> EntryPage:
-    if marker:
-        _check_marker(connection, state, marker)
-    start = marker.position if marker else state.position + 1
-    earlier = _look_through(
-        connection, state, filters, start, limit + 1, newest_first=True
-    )
-    return _collect(state, earlier, filters, limit, end=oldest(state))
 
 
 def _check_marker(
