@@ -1,4 +1,4 @@
-"""The error document."""
+"""The error document, and failures of other services."""
 
 from typing import Any
 
@@ -15,3 +15,12 @@ def document(
         "error_message": detail or error.status.phrase,
         "error_name": int(error.status),
     }
+
+
+class Failure(Exception):
+    """A step in Placement or in the compute service failed; the message says why.
+
+    ``may_pass`` means that the same step may succeed another time.
+    """
+
+    may_pass = True

@@ -8,6 +8,7 @@ from placement_clients import errors
 from placement_clients.client import Client, path_of
 from placement_clients.record import INVENTORIES, Inventory, Provider
 from placement_reservations.capacity import LARGEST, Limits, Size, Unit
+from placement_reservations.errors import Failure
 
 VERSION = "1.29"
 
@@ -15,11 +16,13 @@ VERSION = "1.29"
 SIZES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
-class NoHost(Exception):
+class NoHost(Failure):
     """Placement has no root provider with that name."""
 
+    may_pass = False
 
-class Misplaced(Exception):
+
+class Misplaced(Failure):
     """The reservation provider of a host is the child of another one."""
 
 
@@ -55,7 +58,7 @@ def get_root(placement: Client, host: str) -> Provider:
     """
     root = find_root(placement, host)
     if root is None:
-        raise NoHost(host)
+        raise NoHost(f"Placement does not know host {host}.")
     return root
 
 

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, Self
 
+from placement_reservations.errors import Failure
 from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
+from placement_reservations.store.lease import Reservation
 
 
-class ComputeError(Exception):
-    """The compute service did not carry out a request.
-
-    ``may_pass`` means that the same request may succeed another time.
-    """
+class ComputeError(Failure):
+    """The compute service did not carry out a request."""
 
     def __init__(self, message: str, *, may_pass: bool = True) -> None:
         super().__init__(message)
@@ -51,11 +50,7 @@ class Compute(Protocol):
         """Take access to a flavor from a project, if the flavor exists."""
 
     def list_servers_of(
-        self,
-        flavor_id: str,
-        resource_class: str,
-        hosts: Sequence[str],
-        go_on: Callable[[], None],
+        self, reservation: Reservation, hosts: Sequence[str], go_on: Callable[[], None]
     ) -> list[str]:
         """Return the ids of the servers of a reservation.
 

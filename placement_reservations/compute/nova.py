@@ -18,6 +18,7 @@ from placement_reservations.capacity import Size
 from placement_reservations.compute import ComputeError
 from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
+from placement_reservations.store.lease import Reservation
 
 GROUP = "nova"
 # From 2.88 on, Nova queries the host for its uptime, and answers 500 if that hangs.
@@ -107,14 +108,10 @@ class NovaCompute:
             self.nova.flavor_remove_tenant_access(flavor_id, project_id)
 
     def list_servers_of(
-        self,
-        flavor_id: str,
-        resource_class: str,
-        hosts: Sequence[str],
-        go_on: Callable[[], None],
+        self, reservation: Reservation, hosts: Sequence[str], go_on: Callable[[], None]
     ) -> list[str]:
         """Return the ids of the servers of a reservation, which Nova finds at once."""
-        return self._list_servers(flavor=flavor_id)
+        return self._list_servers(flavor=reservation.id)
 
     def _list_servers(self, **filters: str) -> list[str]:
         with _translated():

@@ -14,6 +14,7 @@ from placement_reservations import provider
 from placement_reservations.store import flavor as flavors
 from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
+from placement_reservations.store.lease import Reservation
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 
@@ -77,11 +78,7 @@ class PlacementCompute:
         )
 
     def list_servers_of(
-        self,
-        flavor_id: str,
-        resource_class: str,
-        hosts: Sequence[str],
-        go_on: Callable[[], None],
+        self, reservation: Reservation, hosts: Sequence[str], go_on: Callable[[], None]
     ) -> list[str]:
         """Return the ids of the servers of a reservation.
 
@@ -91,7 +88,9 @@ class PlacementCompute:
         for host in hosts:
             go_on()
             child = provider.find_named(self.placement, host)
-            servers += provider.list_consumers(self.placement, child, resource_class)
+            servers += provider.list_consumers(
+                self.placement, child, reservation.resource_class
+            )
         return servers
 
     def delete_server(self, server: str) -> None:

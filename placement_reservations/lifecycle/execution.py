@@ -11,8 +11,8 @@ from oslo_log import log
 from placement_clients.errors import Conflict, PlacementError
 from placement_clients.errors import may_pass as may_pass_after
 from placement_foundation import errors
-from placement_reservations import provider, state
-from placement_reservations.compute import ComputeError
+from placement_reservations import state
+from placement_reservations.errors import Failure
 from placement_reservations.lifecycle import plan
 from placement_reservations.lifecycle.plan import StillInUse
 from placement_reservations.store import claim as claims
@@ -25,13 +25,7 @@ from placement_reservations.world import World
 LOG = log.getLogger(__name__)
 
 # The exceptions by which Placement or the compute service reports that a step failed.
-FAILURES = (
-    PlacementError,
-    ComputeError,
-    provider.NoHost,
-    provider.Misplaced,
-    StillInUse,
-)
+FAILURES = (PlacementError, Failure)
 
 
 def begin(
@@ -133,19 +127,15 @@ def renew(world: World, claim: Claim) -> None:
     world.database.write(lambda connection: claims.renew(connection, claim, expires_at))
 
 
-def may_pass(exc: Exception) -> bool:
+def may_pass(exc: PlacementError | Failure) -> bool:
     """Return whether a step that failed may succeed later, without another plan."""
-    if isinstance(exc, ComputeError):
-        return exc.may_pass
     if isinstance(exc, PlacementError):
         return may_pass_after(exc.status) or not exc.is_own
-    return isinstance(exc, StillInUse | provider.Misplaced)
+    return exc.may_pass
 
 
 def describe(exc: Exception) -> str:
     """Return in a sentence why a step failed."""
-    if isinstance(exc, provider.NoHost):
-        return f"Placement does not know host {exc}."
     if isinstance(exc, PlacementError):
         return f"Placement refused or failed: {exc}"
     return str(exc)

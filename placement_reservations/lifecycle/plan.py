@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from placement_clients.client import path_of
 from placement_reservations import provider
-from placement_reservations.compute import Compute
+from placement_reservations.errors import Failure
 from placement_reservations.store.flavor import flavor_of
 from placement_reservations.store.lease import Reservation
 from placement_reservations.world import World
@@ -20,7 +20,7 @@ GoOn: TypeAlias = Callable[[], None]
 Step: TypeAlias = Callable[[World, GoOn], object]
 
 
-class StillInUse(Exception):
+class StillInUse(Failure):
     """Something that is to be removed is still in use; it may be free in a moment."""
 
 
@@ -64,10 +64,13 @@ def end(reservation: Reservation, hosts: Iterable[str], project_id: str) -> list
     name, hosts = reservation.resource_class, tuple(hosts)
 
     def delete_servers(world: World, go_on: GoOn) -> None:
-        def list_left() -> list[str]:
-            return world.compute.list_servers_of(reservation.id, name, hosts, go_on)
-
-        _delete_servers(world.compute, list_left, go_on)
+        for server in world.compute.list_servers_of(reservation, hosts, go_on):
+            go_on()
+            world.compute.delete_server(server)
+        go_on()
+        left = world.compute.list_servers_of(reservation, hosts, go_on)
+        if left:
+            raise StillInUse(f"servers {', '.join(left)} are still there")
 
     return [
         lambda world, _: world.compute.take_access(reservation.id, project_id),
@@ -76,18 +79,6 @@ def end(reservation: Reservation, hosts: Iterable[str], project_id: str) -> list
         *(remove_inventory(host, name) for host in hosts),
         _delete_class(name),
     ]
-
-
-def _delete_servers(
-    compute: Compute, list_left: Callable[[], list[str]], go_on: GoOn
-) -> None:
-    for server in list_left():
-        go_on()
-        compute.delete_server(server)
-    go_on()
-    left = list_left()
-    if left:
-        raise StillInUse(f"servers {', '.join(left)} are still there")
 
 
 def removal(flavor_id: str, resource_class: str) -> list[Step]:

@@ -59,7 +59,7 @@ def _pay_one(world: World, claim: Claim, step: plan.Step) -> None:
         execution.run(world, claim, [step])
     except provider.NoHost as exc:
         # Without the host there is nothing to repair.
-        LOG.info("%s: host %s no longer exists", claim.subject, exc)
+        LOG.info("%s: %s", claim.subject, exc)
 
 
 def _plan(connection: sa.Connection, subject: str) -> list[plan.Step]:

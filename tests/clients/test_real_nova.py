@@ -25,7 +25,7 @@ from tests.clients.keystone_process import wait_for
 from tests.reservations.cloud import HOUR, TODAY, Cloud, make_cloud
 from tests.reservations.conftest import books, books_template, books_url, bugs
 from tests.reservations.nova import REFUSED
-from tests.reservations.test_nova import FLAVOR
+from tests.reservations.test_nova import FLAVOR, RESERVATION
 from tests.serving import serving
 
 if TYPE_CHECKING:
@@ -240,8 +240,8 @@ def test_a_lease_from_its_beginning_to_its_end(
     compute = leasing.world.compute
     assert compute.list_servers_on("compute-1") == [server]
     assert compute.list_servers_on("compute-2") == []
-    hosts = list(HOSTS)
-    assert compute.list_servers_of(flavor.id, "any", hosts, lambda: None) == [server]
+    servers = compute.list_servers_of(reservation, list(HOSTS), lambda: None)
+    assert servers == [server]
 
     leasing.clock.advance(HOUR)
     leasing.run_due()
@@ -275,7 +275,7 @@ def test_every_operation_can_be_repeated(leasing: Cloud, nova: Any) -> None:
     assert members(nova) == {"freepool": []}
     assert compute.find_host("nosuch") is None
     # So servers are deleted before their flavor.
-    assert compute.list_servers_of(FLAVOR.id, "any", list(HOSTS), lambda: None) == []
+    assert compute.list_servers_of(RESERVATION, list(HOSTS), lambda: None) == []
 
 
 def test_what_nova_refuses_is_a_failure(leasing: Cloud) -> None:

@@ -21,6 +21,7 @@ from placement_reservations.capacity import Size
 from placement_reservations.compute import ComputeError
 from placement_reservations.lifecycle import registration, termination
 from placement_reservations.store.flavor import Flavor
+from placement_reservations.store.lease import Reservation, Wish
 from tests.reservations.cloud import HOUR, Cloud, make_cloud
 from tests.reservations.nova import Nova, Refused
 from tests.serving import serving
@@ -39,6 +40,7 @@ pytestmark = [
 ]
 
 FLAVOR = Flavor("8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001", Size(1, 512, 5), "CUSTOM_X")
+RESERVATION = Reservation(FLAVOR.id, "", "", Wish(1, 512, 5, 1))
 MINUTE = datetime.timedelta(minutes=1)
 PATIENCE_SECONDS = 0.5
 CONFIGURATION = f"""
@@ -160,9 +162,8 @@ def test_servers_of_a_reservation(nova: Nova, compute: Any) -> None:
     compute.make_flavor(FLAVOR)
     nova.servers["a"] = {"host": "service-1", "flavor": FLAVOR.id}
     nova.servers["b"] = {"host": "service-1", "flavor": "other"}
-    assert compute.list_servers_of(
-        FLAVOR.id, "CUSTOM_X", ["compute-1"], lambda: None
-    ) == ["a"]
+    found = compute.list_servers_of(RESERVATION, ["compute-1"], lambda: None)
+    assert found == ["a"]
     for _ in range(2):
         compute.delete_server("a")
         assert list(nova.servers) == ["b"]
