@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -10,7 +11,7 @@ from oslo_log import log
 from placement_reservations import capacity, requirement, state
 from placement_reservations.capacity import Holding, NotEnough, Size
 from placement_reservations.lifecycle import execution, inspection, selection, sighting
-from placement_reservations.lifecycle.selection import Selection
+from placement_reservations.lifecycle.selection import Selection, Slots
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -35,21 +36,17 @@ def watch(world: World, between: Callable[[], None] = lambda: None) -> int | Non
         checked at all
     """
     all_hosts = world.database.read(hosts.list_hosts)
-    promises = world.database.read(
-        lambda connection: inspection.list_promises(connection, world)
-    )
     pool = _look_at_pool(world)
-    seen: dict[int, Details] = {}
+    seen: dict[str, Details] = {}
     overused = 0
     reasons: dict[str, str | None] = {}
     for host in all_hosts:
         between()
         try:
-            there = promises.get(host.name, ())
-            for lease_id, more, reason in inspection.inspect(world, host.name, there):
+            for lease_id, more, reason in inspection.inspect(world, host.name):
                 overused += more
                 reasons[lease_id] = reason or reasons.get(lease_id)
-            seen[host.id] = sighting.look(world, host)
+            seen[host.name] = sighting.look(world, host)
         except execution.FAILURES as exc:
             LOG.warning("host %s cannot be checked: %s", host.name, exc)
     world.database.write(lambda connection: _put_right(connection, world, seen, pool))
@@ -68,14 +65,12 @@ def _look_at_pool(world: World) -> set[str] | None:
 def _put_right(
     connection: sa.Connection,
     world: World,
-    seen: Mapping[int, Details],
+    seen: Mapping[str, Details],
     pool: set[str] | None,
 ) -> None:
-    locked = hosts.lock_hosts(connection)
-    for host in locked:
-        details = seen.get(host.id)
-        # An embedded database gives the id of a removed host to the next one.
-        if details is None or details.name != host.name:
+    for host in hosts.lock_hosts(connection):
+        details = seen.get(host.name)
+        if details is None:
             continue
         left = details.available and _has_left(host, details, pool)
         # A host that is being removed takes no promises, however healthy it is.
@@ -102,10 +97,12 @@ def _has_left(host: Host, details: Details, pool: set[str] | None) -> bool:
     return (details.service_name or details.name) not in pool
 
 
-def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None:
+def heal(connection: sa.Connection, world: World, seen: Collection[str]) -> None:
     """Move reservations that have not started off failing hosts; mark the others.
 
-    :param seen: the ids of the hosts to which they may move
+    Promises are read once: while all hosts are locked, no other process promises more.
+
+    :param seen: the names of the hosts to which they may move
     """
     now = world.clock.now()
     concerned = {
@@ -117,12 +114,18 @@ def heal(connection: sa.Connection, world: World, seen: Collection[int]) -> None
     all_hosts = hosts.list_hosts(connection)
     every = allocations.list_every(connection, world.rules.cleaning, now)
     lacking = _displaced(world, all_hosts, every, concerned)
-    targets = [host for host in all_hosts if host.id in seen]
-    moves = _Moves(connection, world, targets, every, lacking)
+    targets = [host for host in all_hosts if host.name in seen]
     for lease, reservation in concerned.values():
         lack = lacking.get(reservation.id)
-        if lack and moves.move(lease, reservation):
-            continue
+        if lack and lease.status == state.LeaseStatus.PENDING:
+            others = [each for each in every if each.reservation_id != reservation.id]
+            chosen = Selection(targets, others, world.rules.use_of(lease.interval))
+            held = allocations.count_by_host(connection, reservation.id)
+            displaced = {host_id: each.count for host_id, each in lack.items()}
+            kept = Counter(held) - Counter(displaced)
+            if _move(connection, lease, reservation, chosen, kept):
+                every = [*others, *chosen.list_held(reservation)]
+                continue
         lacks = " ".join(each.reason for each in lack.values()) if lack else None
         if lacks != reservation.lacks:
             leases.update_reservation(connection, reservation.id, lacks=lacks)
@@ -193,71 +196,32 @@ def _explain(host: Host, holding: Holding, held: Sequence[Holding]) -> str:
     )
 
 
-class _Moves:
-    """Moves reservations off failing hosts, each to where there is room then.
+def _move(
+    connection: sa.Connection,
+    lease: Lease,
+    reservation: Reservation,
+    chosen: Selection,
+    kept: Slots,
+) -> bool:
+    """Replace displaced slots of a pending reservation; return whether that worked.
 
-    Promises are read once: while all hosts are locked, no other process promises more.
+    :param kept: the slots that are not displaced
     """
-
-    def __init__(
-        self,
-        connection: sa.Connection,
-        world: World,
-        known: Sequence[Host],
-        every: Sequence[Holding],
-        lacking: Mapping[str, Mapping[int, Lack]],
-    ) -> None:
-        self._connection = connection
-        self._rules = world.rules
-        self._hosts = known
-        self._lacking = lacking
-        self._holdings: dict[str, list[Holding]] = {}
-        for held in every:
-            self._holdings.setdefault(held.reservation_id, []).append(held)
-
-    def move(self, lease: Lease, reservation: Reservation) -> bool:
-        """Replace displaced slots of a reservation; return whether that worked."""
-        pending = state.LeaseStatus.PENDING
-        if lease.status != pending:
-            return False
-        try:
-            slots = self._choose(lease, reservation)
-        except NotEnough:
-            return False
-        # A lease that is just starting is left alone.
-        if not leases.update(self._connection, lease.id, pending, status=pending):
-            return False
-        LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
-        interval, size = lease.interval, reservation.wish.size
-        use = self._rules.use_of(interval)
-        allocations.delete(self._connection, reservation.id)
-        allocations.insert(self._connection, reservation.id, slots, interval, size)
-        self._holdings[reservation.id] = [
-            Holding(host_id, reservation.id, use, size, count)
-            for host_id, count in slots.items()
-        ]
-        leases.update_reservation(
-            self._connection, reservation.id, lacks=None, resources_changed=True
-        )
-        return True
-
-    def _choose(self, lease: Lease, reservation: Reservation) -> dict[int, int]:
-        required = requirement.parse(reservation.wish.resource_properties)
-        displaced = self._lacking[reservation.id]
-        kept = {
-            held.host_id: held.count - displaced[held.host_id].count
-            if held.host_id in displaced
-            else held.count
-            for held in self._holdings[reservation.id]
-        }
-        kept = {host_id: count for host_id, count in kept.items() if count}
-        others = (
-            each
-            for reservation_id, there in self._holdings.items()
-            if reservation_id != reservation.id
-            for each in there
-        )
-        use = self._rules.use_of(lease.interval)
-        chosen = Selection(self._hosts, others, use)
-        chosen.hold(reservation, kept)
-        return chosen.choose_anew(reservation, required, kept)
+    required = requirement.parse(reservation.wish.resource_properties)
+    chosen.hold(reservation, kept)
+    try:
+        slots = chosen.choose_anew(reservation, required, kept)
+    except NotEnough:
+        return False
+    # A lease that is just starting is left alone.
+    pending = state.LeaseStatus.PENDING
+    if not leases.update(connection, lease.id, pending, status=pending):
+        return False
+    LOG.info("reservation %s moves to hosts %s", reservation.id, slots)
+    size = reservation.wish.size
+    allocations.delete(connection, reservation.id)
+    allocations.insert(connection, reservation.id, slots, lease.interval, size)
+    leases.update_reservation(
+        connection, reservation.id, lacks=None, resources_changed=True
+    )
+    return True

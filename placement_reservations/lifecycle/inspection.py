@@ -1,8 +1,6 @@
 """Active leases: their slots in Placement, compared with the promised ones."""
 
-import dataclasses
-import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 from oslo_log import log
@@ -12,10 +10,9 @@ from placement_foundation.observing import telemetry
 from placement_reservations import measure, provider, state
 from placement_reservations.lifecycle import settlement
 from placement_reservations.store import allocation as allocations
-from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
-from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
+from placement_reservations.store.allocation import Promise
 from placement_reservations.store.debt import Debt
 from placement_reservations.world import World
 
@@ -24,46 +21,7 @@ LOG = log.getLogger(__name__)
 ACTIVE = state.LeaseStatus.ACTIVE
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Promise:
-    """The slots of a reservation on a host."""
-
-    host: str
-    lease_id: str
-    reservation_id: str
-    total: int
-
-    @property
-    def debt(self) -> Debt:
-        """Return the debt by which the slots are repaired."""
-        subject = leases.subject(self.lease_id)
-        return Debt(subject, self.reservation_id, self.host)
-
-
-def list_promises(connection: sa.Connection, world: World) -> dict[str, list[Promise]]:
-    """Return the slots of active leases without an operation, by host name."""
-    names = hosts.names_by_id(connection)
-    busy = claims.list_subjects(connection)
-    active = {
-        each.id: lease.id
-        for lease in leases.list_leases(connection, status=ACTIVE)
-        if leases.subject(lease.id) not in busy
-        for each in lease.reservations
-        if each.status == state.ReservationStatus.ACTIVE
-    }
-    every = allocations.list_every(connection, world.rules.cleaning, world.clock.now())
-    promises: dict[str, list[Promise]] = {}
-    for held in every:
-        if held.reservation_id in active and not held.wanted:
-            host, lease_id = names[held.host_id], active[held.reservation_id]
-            promise = Promise(host, lease_id, held.reservation_id, held.count)
-            promises.setdefault(host, []).append(promise)
-    return promises
-
-
-def inspect(
-    world: World, host: str, promises: Sequence[Promise]
-) -> Iterator[tuple[str, int, str | None]]:
+def inspect(world: World, host: str) -> Iterator[tuple[str, int, str | None]]:
     """Check the slots of active leases on a host in Placement, and repair them.
 
     More servers than were promised are left alone.
@@ -71,26 +29,25 @@ def inspect(
     :returns: for each promise that stands, the id of its lease, the number of servers
         beyond the promise, and a sentence about them
     """
+
+    def list_promises() -> list[Promise]:
+        return world.database.read(
+            lambda connection: allocations.list_promises(connection, host)
+        )
+
+    promises = list_promises()
     if not promises:
         return
     inventories, usages = _look(world, host)
-
-    @functools.cache
-    def list_standing() -> Sequence[Promise]:
-        # They may have changed or ended since they were read.
-        current = world.database.read(
-            lambda connection: list_promises(connection, world)
-        )
-        return current.get(host, [])
-
     for promise in promises:
         resource_class = leases.resource_class_of(promise.reservation_id)
         fault = _fault(inventories, resource_class, promise.total)
         more = max(0, usages.get(resource_class, 0) - promise.total)
-        if (fault or more) and promise not in list_standing():
+        # It may have changed or ended since it was read.
+        if (fault or more) and promise not in list_promises():
             continue
         if fault:
-            _repair(world, promise, fault)
+            _repair(world, host, promise, fault)
         reason = None
         if more:
             reason = (
@@ -125,23 +82,25 @@ def _fault(
     return None if inventories[resource_class] == promised else "wrong_inventory"
 
 
-def _repair(world: World, promise: Promise, fault: str) -> None:
+def _repair(world: World, host: str, promise: Promise, fault: str) -> None:
     LOG.warning(
         "lease %s: host %s has %s for reservation %s",
         promise.lease_id,
-        promise.host,
+        host,
         fault.replace("_", " "),
         promise.reservation_id,
     )
     telemetry.record(measure.REPAIRS, found=fault)
-    reason = f"Its slots on host {promise.host} are not in Placement as promised."
+    reason = f"Its slots on host {host} are not in Placement as promised."
+
+    subject = leases.subject(promise.lease_id)
 
     def owe(connection: sa.Connection) -> None:
-        debts.add(connection, promise.debt)
+        debts.add(connection, Debt(subject, promise.reservation_id, host))
         leases.update(connection, promise.lease_id, ACTIVE, status_reason=reason)
 
     world.database.write(owe)
-    settlement.settle(world, promise.debt.subject)
+    settlement.settle(world, subject)
 
 
 def record(connection: sa.Connection, reasons: Mapping[str, str | None]) -> None:

@@ -1,5 +1,6 @@
 """Which slots a lease gets: on suitable hosts, besides the slots already promised."""
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
@@ -151,6 +152,11 @@ class Selection:
                     count,
                 )
                 self._held.setdefault(host_id, []).append(new)
+
+    def list_held(self, reservation: Reservation) -> list[Holding]:
+        """Return the slots of a reservation that count as promised."""
+        held = itertools.chain.from_iterable(self._held.values())
+        return [each for each in held if each.reservation_id == reservation.id]
 
     def drop(self, reservation: Reservation) -> None:
         """Stop counting the slots of a reservation as promised."""

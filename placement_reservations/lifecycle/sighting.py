@@ -24,21 +24,22 @@ MOST_BEFORE_REFUSAL = 50
 class _Unseen(Exception):
     """Hosts have to be checked before slots on them are promised, or refused."""
 
-    def __init__(self, host_ids: Collection[int]) -> None:
+    def __init__(self, unseen: Collection[Host]) -> None:
         super().__init__()
-        self.host_ids = host_ids
+        self.hosts = unseen
 
 
 class Sight:
     """All hosts, locked until the transaction ends, and those just checked."""
 
-    def __init__(self, known: Sequence[Host], seen: Collection[int]) -> None:
+    def __init__(self, known: Sequence[Host], seen: Collection[str]) -> None:
         self.hosts = known
-        self._seen = seen
+        self._unseen = [host for host in known if host.name not in seen]
+        self._left = max(0, MOST_BEFORE_REFUSAL - len(seen))
 
     def require(self, host_ids: Collection[int]) -> None:
         """Go on only if these hosts have been checked; otherwise begin again then."""
-        unseen = set(host_ids) - set(self._seen)
+        unseen = [host for host in self._unseen if host.id in host_ids]
         if unseen:
             raise _Unseen(unseen)
 
@@ -47,8 +48,7 @@ class Sight:
 
         Their number is limited: the watch finds the others.
         """
-        unseen = [host.id for host in self.hosts if host.id not in self._seen]
-        self.require(unseen[: max(0, MOST_BEFORE_REFUSAL - len(self._seen))])
+        self.require([host.id for host in self._unseen[: self._left]])
 
 
 def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
@@ -57,7 +57,9 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
     :raises NoRoom: ``work`` raised it
     :raises Unavailable: a host cannot be checked
     """
-    seen: dict[int, Details] = {}
+    # By the name of the host: an embedded database uses the id of one that is removed
+    # again.
+    seen: dict[str, Details] = {}
 
     def keep(connection: sa.Connection) -> list[Host]:
         return _apply(connection, seen)
@@ -69,17 +71,12 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
         try:
             return world.database.write(attempt)
         except _Unseen as exc:
-            seen |= _look(world, exc.host_ids)
+            with execution.reported():
+                seen |= {host.name: look(world, host) for host in exc.hosts}
         except selection.NoRoom:
             # The details are stored for a search for another time.
             world.database.write(keep)
             raise
-
-
-def _look(world: World, host_ids: Collection[int]) -> dict[int, Details]:
-    known = world.database.read(hosts.list_hosts)
-    with execution.reported():
-        return {host.id: look(world, host) for host in known if host.id in host_ids}
 
 
 def look(world: World, host: Host) -> Details:
@@ -88,16 +85,15 @@ def look(world: World, host: Host) -> Details:
     return world.compute.find_host(host.name) or gone
 
 
-def _apply(connection: sa.Connection, seen: Mapping[int, Details]) -> list[Host]:
+def _apply(connection: sa.Connection, seen: Mapping[str, Details]) -> list[Host]:
     """Store new details of hosts, and return all hosts, locked.
 
     Only the watch makes a host reservable again.
     """
     locked = []
     for host in hosts.lock_hosts(connection):
-        details = seen.get(host.id)
-        # An embedded database gives the id of a removed host to the next one.
-        if details and details.name == host.name:
+        details = seen.get(host.name)
+        if details:
             available = host.reservable and details.available
             details = dataclasses.replace(details, available=available)
             if details != host.details:

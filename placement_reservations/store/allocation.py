@@ -12,6 +12,8 @@ from placement_reservations import state
 from placement_reservations.capacity import Holding, Interval, Size
 from placement_reservations.clock import MINUTE
 from placement_reservations.db import models
+from placement_reservations.store import claim as claims
+from placement_reservations.store import lease as leases
 
 # For so long after the end of a lease, its end is only due, and has not failed.
 GRACE = MINUTE
@@ -27,6 +29,41 @@ class Slot:
     lease_id: str
     reservation_id: str
     interval: Interval
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Promise:
+    """The slots of a reservation of an active lease on a host."""
+
+    lease_id: str
+    reservation_id: str
+    total: int
+
+
+def list_promises(connection: sa.Connection, host: str) -> list[Promise]:
+    """Return the slots on a host of active leases without an operation.
+
+    :param host: its name
+    """
+    table, reservation, lease = models.Allocation, models.Reservation, models.Lease
+    columns = reservation.lease_id, table.reservation_id
+    query = (
+        sa.select(*columns, sa.func.count())
+        .join(reservation, reservation.id == table.reservation_id)
+        .join(lease, lease.id == reservation.lease_id)
+        .join(models.ComputeHost, models.ComputeHost.id == table.computehost_id)
+        .where(
+            models.ComputeHost.hypervisor_hostname == host,
+            table.wanted.is_(sa.false()),
+            reservation.status == state.ReservationStatus.ACTIVE,
+            lease.status == state.LeaseStatus.ACTIVE,
+        )
+        .group_by(*columns)
+        .order_by(sa.func.min(table.id))
+    )
+    busy = claims.list_subjects(connection)
+    promises = [Promise(*row) for row in connection.execute(query)]
+    return [each for each in promises if leases.subject(each.lease_id) not in busy]
 
 
 def list_every(
