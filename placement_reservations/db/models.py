@@ -231,7 +231,7 @@ class Claim(Base):
     subject: Mapped[str] = mapped_column(NAME, primary_key=True)
     holder: Mapped[str] = mapped_column(UUID)
     operation: Mapped[str] = mapped_column(sa.String(16))
-    document: Mapped[str] = mapped_column(sa.Text)
+    document: Mapped[dict[str, Any]] = mapped_column(column.Document)
     expires_at: Mapped[datetime.datetime]
 
 

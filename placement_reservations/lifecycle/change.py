@@ -309,21 +309,10 @@ def _complete(connection: sa.Connection, target: Target) -> None:
         if each.lacks and not _is_fixed(each):
             # All its slots were chosen anew.
             leases.update_reservation(connection, each.id, lacks=None)
-    _move_events(connection, target)
+    events.schedule(connection, lease, target.interval, target.before_end)
     if not target.owes:
         # Otherwise all debts are paid later: those of this change again, harmlessly.
         debts.delete(connection, leases.subject(lease.id))
-
-
-def _move_events(connection: sa.Connection, target: Target) -> None:
-    lease = target.lease
-    if target.interval.start != lease.interval.start:
-        events.put(connection, lease.id, state.EventType.START, target.interval.start)
-    if target.interval.end != lease.interval.end:
-        events.put(connection, lease.id, state.EventType.END, target.interval.end)
-    event = lease.event(state.EventType.BEFORE_END)
-    if target.before_end and (event is None or event.time != target.before_end):
-        events.put(connection, lease.id, state.EventType.BEFORE_END, target.before_end)
 
 
 def undo(world: World, claim: Claim) -> None:

@@ -114,15 +114,13 @@ def _advise(connection: sa.Connection, world: World, lease: Lease) -> str:
     duration = interval.end - interval.start
     wishes = [each.wish for each in lease.reservations]
     room = opening.load(connection, world, wishes, window, duration)
-    until = window.start
-    for span, is_free in opening.spans(room, window):
-        if is_free:
-            return f"It would fit from {span.first:%Y-%m-%d %H:%M}."
-        until = span.last
-    if until < window.end:
+    found = opening.search(room, window, most=1)
+    if found.openings:
+        return f"It would fit from {found.openings[0].first:%Y-%m-%d %H:%M}."
+    if found.until < window.end:
         return (
-            f"It fits at no time up to {until:%Y-%m-%d %H:%M}; what comes later was "
-            "not looked at."
+            f"It fits at no time up to {found.until:%Y-%m-%d %H:%M}; what comes later "
+            "was not looked at."
         )
     return "It does not fit within a year."
 
@@ -130,7 +128,7 @@ def _advise(connection: sa.Connection, world: World, lease: Lease) -> str:
 def _complete(
     connection: sa.Connection, lease: Lease, before_end: datetime.datetime | None
 ) -> None:
-    events.insert(connection, lease.id, lease.interval, before_end)
+    events.schedule(connection, lease, lease.interval, before_end)
     creating = state.LeaseStatus.CREATING
     leases.update(connection, lease.id, creating, status=state.LeaseStatus.PENDING)
     debts.delete(connection, leases.subject(lease.id))

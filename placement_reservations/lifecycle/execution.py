@@ -33,13 +33,13 @@ def begin(
     world: World,
     subject: str,
     operation: str,
-    document: Any = None,
+    document: dict[str, Any] | None = None,
 ) -> Claim:
     """Claim a subject for an operation.
 
     :raises Busy: another operation is in progress on it
     """
-    claim = Claim(subject, str(uuid.uuid4()), operation, document)
+    claim = Claim(subject, str(uuid.uuid4()), operation, document or {})
     claims.take(connection, claim, world.clock.now() + world.rules.claim)
     return claim
 
@@ -104,18 +104,21 @@ def carry_out(
     complete: Callable[[sa.Connection], None],
     undo: Callable[[World, Claim], None],
 ) -> None:
-    """Execute a plan, and record that it is done; undo the operation if a step fails.
+    """Execute a plan, and record that it is done; undo the operation if that fails.
 
     :raises Lost: another process has taken over the operation
     :raises Unavailable: Placement or the compute service failed
     """
     try:
-        run(world, claim, steps)
-    except FAILURES as exc:
+        with reported():
+            run(world, claim, steps)
+        write(world, claim, complete)
+    except Exception as exc:
         LOG.warning("%s: %s failed: %s", claim.subject, claim.operation, exc)
-        undo(world, claim)
-        raise unavailable(exc) from exc
-    write(world, claim, complete)
+        # If the transaction was committed after all, the claim is gone.
+        with contextlib.suppress(claims.Lost):
+            undo(world, claim)
+        raise
 
 
 def renew(world: World, claim: Claim) -> None:

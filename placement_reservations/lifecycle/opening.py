@@ -2,7 +2,8 @@
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -45,30 +46,23 @@ class Room:
     wanted: Sequence[tuple[Reservation, Requirement]]
     duration: datetime.timedelta
 
-    def is_free(self, start: datetime.datetime) -> bool:
-        """Return whether all of the lease fits if it starts at a time."""
-        chosen = self._selection(start)
-        return self._find_refused(chosen) is None
-
     def explain(self, start: datetime.datetime) -> str | None:
         """Return what hosts lack if the lease starts at a time; None if it fits."""
-        chosen = self._selection(start)
-        refused = self._find_refused(chosen)
-        return None if refused is None else chosen.explain(*refused)
+        refusal = self.refuse(start)
+        return refusal and refusal()
 
-    def _selection(self, start: datetime.datetime) -> selection.Selection:
+    def refuse(self, start: datetime.datetime) -> Callable[[], str] | None:
+        """Return what explains why the lease does not fit at a time; None if it does.
+
+        An explanation takes longer, as it looks at all hosts.
+        """
         interval = Interval(start, start + self.duration)
-        return selection.Selection(self.hosts, self.holdings, interval)
-
-    def _find_refused(
-        self, chosen: selection.Selection
-    ) -> tuple[Reservation, Requirement] | None:
-        """Return the first reservation that gets no slots."""
+        chosen = selection.Selection(self.hosts, self.holdings, interval)
         for reservation, required in self.wanted:
             try:
                 chosen.choose(reservation, required)
             except NotEnough:
-                return reservation, required
+                return partial(chosen.explain, reservation, required)
         return None
 
     def list_changes(
@@ -119,7 +113,7 @@ def load(
     )
 
 
-def spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
+def _spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
     """Yield, in order, times between which nothing changes, and whether they are free.
 
     They cover the window, unless too much changes in it: then they end earlier.
@@ -155,7 +149,7 @@ def spans(room: Room, window: Interval) -> Iterator[tuple[Opening, bool]]:
             if trials == MOST_TRIALS:
                 return
             trials += 1
-            is_free = room.is_free(time)
+            is_free = room.refuse(time) is None
         yield Opening(time, end - STEP), is_free
 
 
@@ -178,7 +172,7 @@ def search(room: Room, window: Interval, most: int) -> Search:
     openings: list[Opening] = []
     begun: datetime.datetime | None = None
     until = window.start
-    for span, is_free in spans(room, window):
+    for span, is_free in _spans(room, window):
         if is_free:
             begun = begun or span.first
         elif begun:

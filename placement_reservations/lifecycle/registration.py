@@ -1,6 +1,5 @@
 """Hosts whose capacity can be reserved: how they are added and removed."""
 
-import contextlib
 import uuid
 from collections.abc import Mapping
 
@@ -12,7 +11,6 @@ from placement_foundation import errors
 from placement_reservations import provider, requirement
 from placement_reservations.lifecycle import execution, plan, settlement
 from placement_reservations.store import allocation as allocations
-from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
@@ -47,20 +45,14 @@ def add(world: World, name: str, capabilities: Mapping[str, str]) -> Host:
         debts.delete(connection, claim.subject)
 
     try:
-        execution.run(world, claim, steps)
-        execution.write(world, claim, complete)
-    except Exception as exc:
-        # If the transaction was committed after all, the claim is gone.
-        with contextlib.suppress(claims.Lost):
-            undo_addition(world, claim)
-        if isinstance(exc, Conflict):
+        execution.carry_out(world, claim, steps, complete, undo_addition)
+    except errors.Unavailable as exc:
+        if isinstance(exc.__cause__, Conflict):
             raise errors.Conflict(
                 f"Conflict on creating resource provider {provider.name_of(name)}"
             ) from exc
-        if isinstance(exc, provider.NoHost):
+        if isinstance(exc.__cause__, provider.NoHost):
             raise _no_host(name) from exc
-        if isinstance(exc, execution.FAILURES):
-            raise execution.unavailable(exc) from exc
         raise
     return world.database.read(lambda connection: hosts.get_by_name(connection, name))
 

@@ -8,7 +8,6 @@ that is needed for that.
 
 import dataclasses
 import datetime
-import json
 import uuid
 from typing import Any
 
@@ -40,7 +39,7 @@ class Claim:
     subject: str
     holder: str
     operation: str
-    document: Any
+    document: dict[str, Any]
 
 
 def take(
@@ -52,9 +51,7 @@ def take(
     """
     if find(connection, claim.subject):
         raise Busy(f"Another operation is in progress on {claim.subject}.")
-    document = json.dumps(claim.document)
-    times = {"expires_at": expires_at}
-    row.insert(connection, models.Claim, claim, document=document, **times)
+    row.insert(connection, models.Claim, claim, expires_at=expires_at)
 
 
 def find(connection: sa.Connection, subject: str) -> Claim | None:
@@ -65,10 +62,7 @@ def find(connection: sa.Connection, subject: str) -> Claim | None:
 
 
 def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Claim]:
-    return [
-        row.load(Claim, each, document=json.loads(each["document"]))
-        for each in connection.execute(query).mappings()
-    ]
+    return [row.load(Claim, each) for each in connection.execute(query).mappings()]
 
 
 def renew(
@@ -78,7 +72,7 @@ def renew(
 
     :raises Lost: another process has taken it over
     """
-    values = {"expires_at": expires_at, "document": json.dumps(claim.document)}
+    values = {"expires_at": expires_at, "document": claim.document}
     _execute_held(connection, claim, sa.update(models.Claim).values(values))
 
 

@@ -11,29 +11,33 @@ from placement_reservations import state
 from placement_reservations.capacity import Interval
 from placement_reservations.db import models
 from placement_reservations.store import row
-from placement_reservations.store.lease import Event
+from placement_reservations.store.lease import Event, Lease
 
 # The events of one lease happen in this order.
-IN_A_LEASE = [state.EventType.START, state.EventType.BEFORE_END, state.EventType.END]
+IN_A_LEASE = list(state.EventType)
 # Among due events of several leases, a lease that ends makes room for one that starts.
 AMONG_LEASES = [state.EventType.BEFORE_END, state.EventType.END, state.EventType.START]
 
 
-def insert(
+def schedule(
     connection: sa.Connection,
-    lease_id: str,
+    lease: Lease,
     interval: Interval,
     before_end: datetime.datetime | None,
 ) -> None:
-    """Store the events of a new lease; None means no event before its end."""
-    moments = {
+    """Set the times of the events of a lease that is new, or gets another interval.
+
+    :param before_end: None leaves it with the event before its end that it has, if any
+    """
+    times = {
         state.EventType.START: interval.start,
         state.EventType.BEFORE_END: before_end,
         state.EventType.END: interval.end,
     }
-    for event_type, time in moments.items():
-        if time is not None:
-            put(connection, lease_id, event_type, time)
+    for event_type, time in times.items():
+        event = lease.event(event_type)
+        if time is not None and (event is None or event.time != time):
+            _put(connection, lease.id, event_type, time)
 
 
 def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
@@ -42,7 +46,7 @@ def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
         row.insert(connection, models.Event, event)
 
 
-def put(
+def _put(
     connection: sa.Connection,
     lease_id: str,
     event_type: state.EventType,
@@ -53,13 +57,10 @@ def put(
     statement = sa.update(table).where(
         table.lease_id == lease_id, table.event_type == event_type
     )
-    changed = connection.execute(
-        statement.values(time=time, status=state.EventStatus.UNDONE)
-    )
-    if not changed.rowcount:
+    values = {"time": time, "status": state.EventStatus.UNDONE}
+    if not connection.execute(statement.values(values)).rowcount:
         new = {"id": str(uuid.uuid4()), "lease_id": lease_id, "event_type": event_type}
-        undone = {"time": time, "status": state.EventStatus.UNDONE}
-        row.insert(connection, models.Event, **new, **undone)
+        row.insert(connection, models.Event, **new, **values)
 
 
 def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:
