@@ -2,17 +2,17 @@
 
 import argparse
 from typing import Any
-from urllib.parse import urlencode
 
-from keystoneauth1 import exceptions as keystone
-
-from placement_clients import access, output
+from placement_clients import access, output, record
 from placement_clients.access import Misconfigured
+from placement_clients.client import Client
+from placement_clients.errors import BadRequest, PlacementError
 from placement_foundation.serving import program
 from placement_foundation.serving.program import Program
 
 # The exit codes of the command, besides 0 and that of no answer.
 NEVER, REFUSED = 1, 2
+PARSE = record.parser_with(free=list, until=str)
 COLUMNS = ("first_start", "last_start")
 # The parameters of the API, and what they mean.
 SIZES = {
@@ -28,14 +28,6 @@ OTHERS = {
     "start": 'not before: "YYYY-MM-DD HH:MM" in UTC (now)',
     "end": "not after (30 days later)",
 }
-
-
-class Unanswered(Exception):
-    """The service could not be reached. The message says why."""
-
-
-class Refused(Exception):
-    """The service refuses the query. The message says why."""
 
 
 def add(commands: Any, of: Program) -> None:
@@ -69,10 +61,11 @@ def _option(name: str) -> str:
 def _run(name: str, asked: argparse.Namespace) -> int:
     try:
         found = _ask(asked)
-    except Refused as exc:
-        output.complain(name, [str(exc)])
-        return REFUSED
-    except (Misconfigured, Unanswered) as exc:
+    except (Misconfigured, PlacementError) as exc:
+        refusal = isinstance(exc, BadRequest) and exc.document
+        if refusal:
+            output.complain(name, [str(refusal.get("error_message"))])
+            return REFUSED
         output.complain(name, [f"the service could not be reached: {exc}"])
         return output.NO_ANSWER
     free = found["free"]
@@ -100,8 +93,7 @@ def _shown(moment: str) -> str:
 def _ask(asked: argparse.Namespace) -> dict[str, Any]:
     """Return the answer of the service.
 
-    :raises Refused: it answered 400
-    :raises Unanswered: it could not be reached, or answered something else
+    :raises PlacementError: it could not be reached, or answered something else
     """
     given = vars(asked)
     query = {name: given[name] for name in (*SIZES, *OTHERS) if given[name] is not None}
@@ -109,19 +101,6 @@ def _ask(asked: argparse.Namespace) -> dict[str, Any]:
         if name in query:
             query[f"{name}_date"] = query.pop(name)
     way = access.from_environment(url=asked.url, token=asked.token)
-    try:
-        response = way.adapter.get(
-            f"/v1/leases/free?{urlencode(query)}",
-            raise_exc=False,
-            headers={"Accept": "application/json"},
-            timeout=(way.connect_seconds, way.answer_seconds),
-        )
-        document = response.json()
-    except (keystone.ClientException, ValueError) as exc:
-        raise Unanswered(str(exc)) from exc
-    if response.status_code == 400 and isinstance(document, dict):
-        raise Refused(str(document.get("error_message")))
-    if response.status_code != 200 or "free" not in document:
-        raise Unanswered(f"{response.status_code} {response.text}")
-    answer: dict[str, Any] = document
-    return answer
+    document = Client(way).get("/v1/leases/free", version="latest", query=query)
+    found: dict[str, Any] = PARSE(document)
+    return found

@@ -89,9 +89,10 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
     :raises Unavailable: Placement or the compute service failed; nothing has changed
     """
     if wanted.is_only_a_name:
-        world.database.write(
-            lambda connection: _rename(connection, lease_id, wanted.name)
-        )
+        if wanted.name is not None:
+            world.database.write(
+                lambda connection: leases.update(connection, lease_id, name=wanted.name)
+            )
         return
     claim, target, steps = sighting.promise(
         world,
@@ -104,12 +105,6 @@ def update(world: World, lease_id: str, wanted: Update) -> None:
         _complete(connection, target)
 
     execution.carry_out(world, claim, steps, complete, undo)
-
-
-def _rename(connection: sa.Connection, lease_id: str, name: str | None) -> None:
-    leases.get(connection, lease_id)
-    if name is not None:
-        leases.update(connection, lease_id, name=name)
 
 
 def _prepare(

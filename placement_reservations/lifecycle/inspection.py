@@ -106,7 +106,7 @@ def _repair(world: World, host: str, promise: Promise, fault: str) -> None:
 def record(connection: sa.Connection, reasons: Mapping[str, str | None]) -> None:
     """Store whether more servers use leases than were promised."""
     owing = set(debts.list_subjects(connection))
-    troubles = leases.list_troubles(connection, ACTIVE)
+    troubles = leases.list_troubles(connection)
     for lease_id, reason in sorted(reasons.items()):
         if leases.subject(lease_id) in owing or troubles.get(lease_id) == reason:
             continue

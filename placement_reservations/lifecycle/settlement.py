@@ -50,7 +50,7 @@ def _note(connection: sa.Connection, claim: Claim, reason: str | None) -> None:
     lease_id, active = leases.id_of(claim.subject), state.LeaseStatus.ACTIVE
     if reason is None:
         debts.delete(connection, claim.subject)
-    if lease_id in leases.list_troubles(connection, active):
+    if lease_id in leases.list_troubles(connection):
         leases.update(connection, lease_id, active, status_reason=reason)
 
 

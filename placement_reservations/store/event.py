@@ -36,31 +36,21 @@ def schedule(
     }
     for event_type, time in times.items():
         event = lease.event(event_type)
-        if time is not None and (event is None or event.time != time):
-            _put(connection, lease.id, event_type, time)
+        if time is None or (event and event.time == time):
+            continue
+        undone = {"time": time, "status": state.EventStatus.UNDONE}
+        if event:
+            changed = sa.update(models.Event).where(models.Event.id == event.id)
+            connection.execute(changed.values(undone))
+        else:
+            new = {"id": str(uuid.uuid4()), "event_type": event_type, **undone}
+            row.insert(connection, models.Event, lease_id=lease.id, **new)
 
 
 def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
     """Store events with all their values."""
     for event in known:
         row.insert(connection, models.Event, event)
-
-
-def _put(
-    connection: sa.Connection,
-    lease_id: str,
-    event_type: state.EventType,
-    time: datetime.datetime,
-) -> None:
-    """Set the time of an event of a lease, as not yet run."""
-    table = models.Event
-    statement = sa.update(table).where(
-        table.lease_id == lease_id, table.event_type == event_type
-    )
-    values = {"time": time, "status": state.EventStatus.UNDONE}
-    if not connection.execute(statement.values(values)).rowcount:
-        new = {"id": str(uuid.uuid4()), "lease_id": lease_id, "event_type": event_type}
-        row.insert(connection, models.Event, **new, **values)
 
 
 def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from placement_foundation import errors
 from placement_reservations.capacity import Size
 from placement_reservations.db import models
+from placement_reservations.store import row
 from placement_reservations.store.lease import Reservation
 
 
@@ -46,8 +47,8 @@ def list_flavors(
     if project_id is not None:
         query = query.where(table.project_id == project_id)
     return [
-        Flavor(row.id, Size(row.vcpus, row.ram, row.disk), row.resource_class)
-        for row in connection.execute(query)
+        Flavor(each.id, Size(each.vcpus, each.ram, each.disk), each.resource_class)
+        for each in connection.execute(query)
     ]
 
 
@@ -67,19 +68,16 @@ def get(
 
 def put(connection: sa.Connection, flavor: Flavor) -> None:
     """Store a flavor, replacing the one with the same id if there is one."""
-    table = models.Flavor
-    values = {
-        "name": flavor.name,
-        "vcpus": flavor.size.vcpus,
-        "ram": flavor.size.memory_mb,
-        "disk": flavor.size.disk_gb,
-        "resource_class": flavor.resource_class,
-    }
-    changed = connection.execute(
-        sa.update(table).where(table.id == flavor.id).values(**values)
+    row.put(
+        connection,
+        models.Flavor,
+        {"id": flavor.id},
+        name=flavor.name,
+        vcpus=flavor.size.vcpus,
+        ram=flavor.size.memory_mb,
+        disk=flavor.size.disk_gb,
+        resource_class=flavor.resource_class,
     )
-    if not changed.rowcount:
-        connection.execute(sa.insert(table).values(id=flavor.id, **values))
 
 
 def set_project(

@@ -267,19 +267,17 @@ def _limits(document: str | None) -> Limits:
 
 def update(connection: sa.Connection, host_id: int, details: Details) -> None:
     """Store the current details of a host in the compute service."""
-    _update(connection, host_id, _values(details))
+    _update(connection, host_id, **_values(details))
 
 
 def set_reservable(connection: sa.Connection, host_id: int, reservable: bool) -> None:
     """Store whether slots on a host may be promised."""
-    _update(connection, host_id, {"reservable": reservable})
+    _update(connection, host_id, reservable=reservable)
 
 
-def _update(
-    connection: sa.Connection, host_id: int, values: Mapping[str, object]
-) -> None:
+def _update(connection: sa.Connection, host_id: int, **values: object) -> None:
     table = models.ComputeHost
-    connection.execute(sa.update(table).where(table.id == host_id).values(**values))
+    connection.execute(sa.update(table).where(table.id == host_id).values(values))
 
 
 def set_capabilities(
@@ -335,10 +333,7 @@ def set_private(connection: sa.Connection, name: str, private: bool) -> Property
 
     :raises NotFound: no host has it
     """
-    table = models.HostProperty
-    changed = sa.update(table).where(table.name == name).values(private=private)
-    if not connection.execute(changed).rowcount:
-        connection.execute(sa.insert(table).values(name=name, private=private))
+    row.put(connection, models.HostProperty, {"name": name}, private=private)
     return get_property(connection, name)
 
 

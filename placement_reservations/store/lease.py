@@ -130,7 +130,6 @@ def list_leases(
     connection: sa.Connection,
     project_id: str | None = None,
     *,
-    status: state.LeaseStatus | None = None,
     after: datetime.datetime | None = None,
 ) -> list[Lease]:
     """Return leases, oldest first; None does not filter.
@@ -141,8 +140,6 @@ def list_leases(
     query = sa.select(table)
     if project_id is not None:
         query = query.where(table.project_id == project_id)
-    if status is not None:
-        query = query.where(table.status == status)
     if after is not None:
         query = query.where(table.end_date > after)
     return _load(connection, query)
@@ -279,13 +276,12 @@ def update_reservation(
     connection.execute(statement.values(**values))
 
 
-def list_troubles(
-    connection: sa.Connection, status: state.LeaseStatus
-) -> dict[str, str]:
-    """Return why leases in a state are not as they should be, keyed by lease id."""
+def list_troubles(connection: sa.Connection) -> dict[str, str]:
+    """Return why active leases are not as they should be, keyed by lease id."""
     table = models.Lease
-    query = sa.select(table.id, table.status_reason)
-    query = query.where(table.status == status, table.status_reason.is_not(None))
+    query = sa.select(table.id, table.status_reason).where(
+        table.status == state.LeaseStatus.ACTIVE, table.status_reason.is_not(None)
+    )
     return {row.id: row.status_reason for row in connection.execute(query)}
 
 

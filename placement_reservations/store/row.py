@@ -42,3 +42,16 @@ def insert(
     row = columns(model, *values, **others)
     values_by_column = {name: value for name, value in row.items() if value is not None}
     connection.execute(sa.insert(model).values(values_by_column))
+
+
+def put(
+    connection: sa.Connection,
+    model: type[models.Base],
+    key: Mapping[str, object],
+    **values: object,
+) -> None:
+    """Store other values in the row with a key, which is created if need be."""
+    table = model.__table__
+    changed = sa.update(model).where(*(table.c[name] == key[name] for name in key))
+    if not connection.execute(changed.values(values)).rowcount:
+        connection.execute(sa.insert(model).values({**key, **values}))
