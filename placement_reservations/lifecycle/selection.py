@@ -202,8 +202,7 @@ def suitable(
     return {
         host.id: host.room_for(size)
         for host in known
-        if host.reservable
-        and (not required or requirement.holds(required, host.properties))
+        if not _unsuitable(host, required)
     }
 
 

@@ -81,8 +81,7 @@ def _render(host: Host) -> dict[str, Any]:
         "status": None,
         "reservable": host.reservable,
         "trust_id": None,
-        "created_at": moment.render_stamp(host.created_at),
-        "updated_at": moment.render_stamp(host.updated_at),
+        **moment.render_stamps(host),
     }
 
 

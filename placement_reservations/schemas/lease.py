@@ -1,5 +1,6 @@
 """Leases on the wire."""
 
+import dataclasses
 import datetime
 from collections.abc import Sequence
 from typing import Any
@@ -166,15 +167,13 @@ def _render(lease: Lease) -> dict[str, Any]:
         "degraded": lease.degraded,
         "status_reason": lease.trouble,
         "trust_id": None,
-        "created_at": moment.render_stamp(lease.created_at),
-        "updated_at": moment.render_stamp(lease.updated_at),
+        **moment.render_stamps(lease),
         "reservations": [_render_reservation(each) for each in lease.reservations],
         "events": [_render_event(event) for event in lease.events],
     }
 
 
 def _render_reservation(reservation: Reservation) -> dict[str, Any]:
-    wish = reservation.wish
     return {
         "id": reservation.id,
         "lease_id": reservation.lease_id,
@@ -183,14 +182,8 @@ def _render_reservation(reservation: Reservation) -> dict[str, Any]:
         "status": reservation.status,
         "missing_resources": reservation.lacks is not None,
         "resources_changed": reservation.resources_changed,
-        "created_at": moment.render_stamp(reservation.created_at),
-        "updated_at": moment.render_stamp(reservation.updated_at),
-        "vcpus": wish.size.vcpus,
-        "memory_mb": wish.size.memory_mb,
-        "disk_gb": wish.size.disk_gb,
-        "amount": wish.amount,
-        "affinity": wish.affinity,
-        "resource_properties": wish.resource_properties,
+        **moment.render_stamps(reservation),
+        **dataclasses.asdict(reservation.wish),
         "flavor_id": reservation.id,
         # Neither is created: the resource class controls access to hosts.
         "aggregate_id": None,
@@ -205,6 +198,5 @@ def _render_event(event: Event) -> dict[str, Any]:
         "event_type": event.event_type,
         "time": moment.render(event.time),
         "status": event.status,
-        "created_at": moment.render_stamp(event.created_at),
-        "updated_at": moment.render_stamp(event.updated_at),
+        **moment.render_stamps(event),
     }

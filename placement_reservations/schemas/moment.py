@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from typing import Any
 
 from placement_foundation import errors
 from placement_reservations import clock
@@ -50,6 +51,10 @@ def render(moment: datetime.datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def render_stamp(moment: datetime.datetime | None) -> str | None:
-    """Render the time at which a row was created or changed."""
-    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+def render_stamps(stored: Any) -> dict[str, str | None]:
+    """Render the times at which a value was stored and changed."""
+    times = {name: getattr(stored, name) for name in ("created_at", "updated_at")}
+    return {
+        name: time and time.strftime("%Y-%m-%d %H:%M:%S.%f")
+        for name, time in times.items()
+    }

@@ -5,12 +5,10 @@ import dataclasses
 import pytest
 
 from placement_foundation import errors
-from placement_reservations import app
 from placement_reservations.capacity import Size
 from placement_reservations.compute.placement import PlacementCompute
 from placement_reservations.lifecycle import health
 from tests.reservations.cloud import TODAY, Cloud
-from tests.reservations.options import make_config
 
 ONE_GIB = Size(1, 1024, 1)
 
@@ -71,14 +69,6 @@ def test_a_ratio_that_leaves_no_limit_counts_as_the_largest_amount(
     for name in ("compute-1", "compute-3"):
         assert cloud.host(name).size == Size(8, 2**31 - 1, 100)
     assert len(cloud.slots(cloud.order(16))) == 16
-
-
-@pytest.mark.parametrize("wanted", [False, True])
-def test_an_option_says_whether_it_is_wanted(cloud: Cloud, wanted: bool) -> None:
-    config = make_config({("reservations", "use_allocation_ratio"): wanted})
-    compute = app._make_compute(config, cloud.world.database, cloud.world.placement)
-    assert isinstance(compute, PlacementCompute)
-    assert compute.use_ratio == wanted
 
 
 def test_reserving_more_later_degrades_what_was_promised(cloud: Cloud) -> None:

@@ -516,15 +516,6 @@ def test_changes_of_a_host_that_are_refused(visitor: Visitor) -> None:
         assert visitor.call("PUT", "/v1/os-hosts/1", body).status == 400
 
 
-def test_unknown_hosts(visitor: Visitor) -> None:
-    table: list[Any] = ["0", "9", "-1", "x", "9" * 40, "%D9%A3", "1.0"]
-    for identifier in table:
-        for method, body in (("GET", None), ("DELETE", None), ("PUT", {"gpu": "1"})):
-            assert (
-                visitor.call(method, f"/v1/os-hosts/{identifier}", body).status == 404
-            )
-
-
 def test_a_reserved_host_stays(visitor: Visitor) -> None:
     made = create(visitor)
     answer = visitor.call("DELETE", "/v1/os-hosts/1")
@@ -645,7 +636,10 @@ def test_paths_and_methods(visitor: Visitor) -> None:
     assert answer.headers["Allow"] == "GET, POST"
 
 
-@pytest.mark.parametrize("identifier", ["01", "+1", " 1", "1_0", "0", "1.0", "\u0661"])
+OTHERS = ["01", "+1", " 1", "1_0", "0", "1.0", "\u0661", "-1", "9", "9" * 40, "x"]
+
+
+@pytest.mark.parametrize("identifier", OTHERS)
 def test_only_the_number_itself_names_a_host(visitor: Visitor, identifier: str) -> None:
     path = f"/v1/os-hosts/{quote(identifier)}"
     for method, body in (("GET", None), ("PUT", {"gpu": "1"}), ("DELETE", None)):

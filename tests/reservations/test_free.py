@@ -207,15 +207,6 @@ def test_a_question_about_free_times_is_checked(visitor: Visitor) -> None:
         assert visitor.call("GET", f"/v1/leases/free?{wrong}").status == 400, wrong
 
 
-def test_what_is_missing_at_first_is_said(cloud: Cloud, visitor: Visitor) -> None:
-    cloud.order(1, size=WHOLE, start=TODAY + DAY, hours=2)
-    query = "vcpus=8&memory_mb=1024&disk_gb=5&amount=2&start_date=2030-03-05+"
-    found = visitor.get(f"/v1/leases/free?{query}13:00")
-    assert found["lacking"].startswith("Not enough hosts available: 1 of 2 slots are")
-    assert "Host 1 has too little vcpus. Host 2 has room for 1." in found["lacking"]
-    assert visitor.get(f"/v1/leases/free?{query}14:00")["lacking"] is None
-
-
 @pytest.fixture
 def ask_command(cloud: Cloud) -> Iterator[Callable[..., int]]:
     """Give the command, for the service over HTTP, with further arguments."""

@@ -182,29 +182,12 @@ def test_a_host_that_shrinks_keeps_what_is_most_important(cloud: Cloud) -> None:
     assert condition(cloud.lease(started)) == (False, False, False)
 
 
-def test_a_host_that_grows_promises_more(cloud: Cloud) -> None:
-    cloud.order(16)
-    cloud.give("compute-1", VCPU=9, MEMORY_MB=8192, DISK_GB=100)
-    cloud.turn()
-    assert cloud.slots(cloud.order(1)) == [1]
-
-
 def test_an_outage_of_placement_is_not_a_failure_of_hosts(cloud: Cloud) -> None:
     lease = cloud.order(5)
     with cloud.wire.cut():
         cloud.turn()
     assert cloud.host("compute-1").reservable
     assert condition(cloud.lease(lease)) == (False, False, False)
-
-
-def test_hosts_are_checked_from_time_to_time(cloud: Cloud) -> None:
-    loop = Loop(cloud.world)
-    looks: list[str] = []
-    cloud.wire.after = looks.append
-    for _ in range(4):
-        loop.turn()
-        cloud.clock.advance(datetime.timedelta(seconds=30))
-    assert len([call for call in looks if call.endswith("name=compute-1")]) == 2
 
 
 def test_hosts_are_checked_though_the_clock_is_set_back(cloud: Cloud) -> None:
