@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from keystoneauth1 import exceptions as keystone
-from keystoneauth1 import loading
 from openstack import connection, exceptions
 from oslo_config import cfg
 
-from placement_clients.access import Misconfigured
+from placement_clients import access
 from placement_clients.client import Client
 from placement_clients.errors import may_pass
 from placement_reservations import provider
@@ -20,7 +19,7 @@ from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.host import Details
 from placement_reservations.store.lease import Reservation
 
-GROUP = "nova"
+GROUP, SERVICE_TYPE = "nova", "compute"
 # From 2.88 on, Nova queries the host for its uptime, and answers 500 if that hangs.
 HYPERVISOR_VERSION = "2.53"
 
@@ -224,18 +223,12 @@ def from_config(config: cfg.ConfigOpts, placement: Client) -> NovaCompute:
 
     :raises Misconfigured: the group does not say how to reach Nova
     """
-    try:
-        auth = loading.load_auth_from_conf_options(config, GROUP)
-        if auth is None:
-            raise Misconfigured(f"[{GROUP}] auth_type is not set")
-        session = loading.load_session_from_conf_options(config, GROUP, auth=auth)
-        cloud = connection.Connection(
-            session=session,
-            compute_endpoint_override=config[GROUP].endpoint_override,
-            region_name=config[GROUP].region_name,
-        )
-    except (cfg.Error, TypeError, ValueError) as exc:
-        raise Misconfigured(f"[{GROUP}] {exc}") from exc
+    way = access.from_config(config, GROUP, SERVICE_TYPE).adapter
+    cloud = connection.Connection(
+        session=way.session,
+        compute_endpoint_override=way.endpoint_override,
+        region_name=way.region_name,
+    )
     return NovaCompute(
         cloud.compute,
         placement,

@@ -1,67 +1,18 @@
-"""A stand-in for Nova's compute API, as strict as Nova: what it refuses, Nova refuses.
+"""A stand-in for Nova's compute API: what it refuses, Nova refuses.
+
+The bodies of requests are openstacksdk's, and not checked here.
 
 ``tests/clients/test_real_nova.py`` asks the same of a real Nova.
 """
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import jsonschema
 import webob
 
 OLDEST, NEWEST = (2, 1), (2, 90)
-NAME = {"type": "string", "minLength": 1, "maxLength": 255}
-COUNT = {"type": ["integer", "string"], "pattern": "^[0-9]+$", "minimum": 0}
-
-
-def of(members: Mapping[str, Any], *required: str) -> dict[str, Any]:
-    """Return the schema of an object that has no other members."""
-    return {
-        "type": "object",
-        "properties": members,
-        "required": list(required or members),
-        "additionalProperties": False,
-    }
-
-
-EXTRA_SPECS = {
-    "type": "object",
-    "patternProperties": {"^[a-zA-Z0-9-_:. ]{1,255}$": {"type": "string"}},
-    "additionalProperties": False,
-}
-# The body of each action, by method and the last part of the path.
-BODIES = {
-    "flavors": of(
-        {
-            "flavor": of(
-                {
-                    "id": {"type": "string", "pattern": "^[a-zA-Z0-9. _-]{1,255}$"},
-                    "name": NAME,
-                    "ram": COUNT,
-                    "vcpus": COUNT,
-                    "disk": COUNT,
-                    "os-flavor-access:is_public": {"type": "boolean"},
-                    "description": {"type": ["string", "null"]},
-                    "swap": COUNT,
-                    "rxtx_factor": {"type": "number"},
-                    "OS-FLV-EXT-DATA:ephemeral": COUNT,
-                },
-                *("name", "ram", "vcpus", "disk"),
-            )
-        }
-    ),
-    "os-extra_specs": of({"extra_specs": EXTRA_SPECS}),
-    "os-aggregates": of(
-        {"aggregate": of({"name": NAME, "availability_zone": NAME}, "name")}
-    ),
-    "addTenantAccess": of({"addTenantAccess": of({"tenant": NAME})}),
-    "removeTenantAccess": of({"removeTenantAccess": of({"tenant": NAME})}),
-    "add_host": of({"add_host": of({"host": NAME})}),
-    "remove_host": of({"remove_host": of({"host": NAME})}),
-    "set_metadata": of({"set_metadata": of({"metadata": {"type": "object"}})}),
-}
 # The parameters of lists.
 PARAMETERS = {
     "servers": {"host", "flavor", "all_tenants", "all_projects", "limit", "marker"},
@@ -77,8 +28,6 @@ REFUSED: list[tuple[str, str, str, Any, int]] = [
     ("GET", "os-aggregates", "2.999", None, 406),
     ("GET", "os-aggregates", "two", None, 400),
     ("GET", "servers?what=1", "2.90", None, 400),
-    ("POST", "flavors", "2.1", {"flavor": {"name": "x"}}, 400),
-    ("POST", "os-aggregates", "2.1", {"aggregate": {"name": "x", "y": 1}}, 400),
     ("GET", "os-aggregates/freepool", "2.1", None, 400),
     ("GET", "flavors/nosuch", "2.1", None, 404),
     ("DELETE", "flavors/nosuch", "2.1", None, 404),
@@ -163,19 +112,11 @@ class Nova:
         return version
 
     def _check(self, request: Any, parts: list[str]) -> None:
-        """Check the parameters and the body of a request."""
+        """Check the parameters of a list."""
         if (request.method == "GET" and len(parts) == 1) or parts[1:] == ["detail"]:
             for name in request.params:
                 if name not in PARAMETERS[parts[0]]:
                     raise Refused(400, f"Additional properties are not allowed: {name}")
-        if request.method in ("POST", "PUT"):
-            key = parts[-1]
-            if key == "action":
-                (key,) = request.json_body
-            try:
-                jsonschema.validate(request.json_body, BODIES[key])
-            except jsonschema.ValidationError as exc:
-                raise Refused(400, f"Invalid input: {exc.message}") from exc
 
     def _answer(
         self, request: Any, parts: list[str], body: Any, version: tuple[int, int]
