@@ -7,7 +7,7 @@ the chapter "How slots are counted" of docs/placement-reservations.rst.
 import dataclasses
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 # The largest amount of each resource: the limit of the tables.
@@ -238,22 +238,6 @@ def by_host(holdings: Iterable[Holding]) -> dict[int, list[Holding]]:
     for holding in holdings:
         by_id.setdefault(holding.host_id, []).append(holding)
     return by_id
-
-
-def offers(
-    capacities: Mapping[int, Size],
-    held: Mapping[int, Sequence[Holding]],
-    interval: Interval,
-    size: Size,
-) -> Iterator[Offer]:
-    """Yield the offer of each host; hosts in use in the interval come first.
-
-    :param capacities: the hosts to choose from, keyed by id, in their order
-    :param held: the holdings that overlap the interval, keyed by host id
-    """
-    for host_id in sorted(capacities, key=lambda host_id: not held.get(host_id)):
-        there = held.get(host_id, ())
-        yield host_id, count_free(capacities[host_id], there, interval, size)
 
 
 def _has_room(capacity: Size, holdings: Sequence[Holding]) -> bool:

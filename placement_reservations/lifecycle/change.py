@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_reservations import clock, requirement, state
-from placement_reservations.capacity import Interval, NotEnough
+from placement_reservations.capacity import Interval
 from placement_reservations.lifecycle import (
     activation,
     execution,
@@ -175,10 +175,7 @@ def _aim_interval(world: World, lease: Lease, wanted: Update) -> Interval:
 
 def _aim_wish(reservation: Reservation, changes: Mapping[str, Any]) -> Wish:
     wish = dataclasses.replace(reservation.wish, **changes)
-    if (
-        reservation.status == state.ReservationStatus.PENDING
-        or wish == reservation.wish
-    ):
+    if not reservation.has_started or wish == reservation.wish:
         return wish
     if reservation.status != state.ReservationStatus.ACTIVE:
         raise errors.Conflict(
@@ -213,14 +210,7 @@ def _select(
         chosen.hold(each, kept[each.id])
     slots = {}
     for each in target.changed:
-        try:
-            # Other hosts may have room for all of a reservation that has not started.
-            choose = chosen.choose if _is_fixed(each) else chosen.choose_anew
-            slots[each.id] = choose(each, required[each.id], kept[each.id])
-        except NotEnough as exc:
-            sight.require_before_refusal()
-            reason = chosen.explain(each, required[each.id])
-            raise selection.NoRoom(reason) from exc
+        slots[each.id] = sight.choose(chosen, each, required[each.id], kept[each.id])
         if _is_more(target, each, held[each.id], slots[each.id]):
             sight.require(slots[each.id])
     return slots
@@ -246,10 +236,6 @@ def _requirement(
     return selection.parse_requirement(connection, text)
 
 
-def _is_fixed(reservation: Reservation) -> bool:
-    return reservation.status != state.ReservationStatus.PENDING
-
-
 def _keep(
     chosen: Selection,
     target: Target,
@@ -258,7 +244,7 @@ def _keep(
     held: Slots,
     sight: Sight,
 ) -> Slots:
-    if not _is_fixed(reservation):
+    if not reservation.has_started:
         kept = selection.trim(held, reservation.wish.amount)
         return kept if chosen.fits(reservation, required, kept) else {}
     longer = not target.lease.interval.covers(target.interval)
@@ -278,7 +264,7 @@ def _want(
         connection, reservation.id, slots, target.interval, wish.size, wanted=True
     )
     subject = leases.subject(target.lease.id)
-    if reservation.status == state.ReservationStatus.PENDING:
+    if not reservation.has_started:
         if wish.size == target.wish_before(reservation).size:
             return []
         debts.insert(connection, [Debt(subject, reservation.id)])
@@ -301,7 +287,7 @@ def _complete(connection: sa.Connection, target: Target) -> None:
     for each in target.changed:
         allocations.keep_wanted(connection, each.id)
         leases.set_wish(connection, each.id, each.wish)
-        if each.lacks and not _is_fixed(each):
+        if each.lacks and not each.has_started:
             # All its slots were chosen anew.
             leases.update_reservation(connection, each.id, lacks=None)
     events.schedule(connection, lease, target.interval, target.before_end)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_reservations import state
-from placement_reservations.capacity import Interval, NotEnough
+from placement_reservations.capacity import Interval
 from placement_reservations.lifecycle import (
     execution,
     opening,
@@ -95,12 +95,7 @@ def _promise(
     for reservation in lease.reservations:
         wish = reservation.wish
         required = selection.parse_requirement(connection, wish.resource_properties)
-        try:
-            slots = chosen.choose(reservation, required)
-        except NotEnough as exc:
-            sight.require_before_refusal()
-            reason = chosen.explain(reservation, required)
-            raise selection.NoRoom(reason) from exc
+        slots = sight.choose(chosen, reservation, required, {})
         sight.require(slots)
         allocations.insert(connection, reservation.id, slots, lease.interval, wish.size)
     debts.insert(connection, (Debt(subject, each.id) for each in lease.reservations))

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from placement_foundation import errors
 from placement_reservations import capacity, requirement
-from placement_reservations.capacity import Holding, Interval
+from placement_reservations.capacity import Holding, Interval, Size
 from placement_reservations.store import host as hosts
 from placement_reservations.store.host import Host
 from placement_reservations.store.lease import Reservation, Wish
@@ -74,11 +74,12 @@ class Selection:
         :raises NotEnough: there are not enough slots
         """
         wish = reservation.wish
-        offers = capacity.offers(
-            suitable(self._hosts, required, wish.size),
-            self._held,
-            self._interval,
-            wish.size,
+        rooms = suitable(self._hosts, required, wish.size)
+        # Hosts in use in the interval come first.
+        host_ids = sorted(rooms, key=lambda host_id: not self._held.get(host_id))
+        offers = (
+            (host_id, self._count_free(host_id, rooms[host_id], wish.size))
+            for host_id in host_ids
         )
         chosen = capacity.choose(offers, wish.amount, wish.affinity, held)
         added = {
@@ -101,6 +102,8 @@ class Selection:
         try:
             return self.choose(reservation, required, held)
         except capacity.NotEnough:
+            if not held:
+                raise
             self.drop(reservation)
             return self.choose(reservation, required)
 
@@ -187,17 +190,16 @@ class Selection:
         )
 
     def _room(self, host: Host, wish: Wish) -> int:
-        return capacity.count_free(
-            host.room_for(wish.size),
-            self._held.get(host.id, ()),
-            self._interval,
-            wish.size,
-        )
+        return self._count_free(host.id, host.room_for(wish.size), wish.size)
+
+    def _count_free(self, host_id: int, room: Size, size: Size) -> int:
+        there = self._held.get(host_id, ())
+        return capacity.count_free(room, there, self._interval, size)
 
 
 def suitable(
-    known: Sequence[Host], required: requirement.Requirement, size: capacity.Size
-) -> dict[int, capacity.Size]:
+    known: Sequence[Host], required: requirement.Requirement, size: Size
+) -> dict[int, Size]:
     """Return the room for slots of a size on hosts that meet a requirement, by id."""
     return {
         host.id: host.room_for(size)
@@ -218,8 +220,8 @@ def _unsuitable(host: Host, required: requirement.Requirement) -> str:
 
 def describe_lack(
     host: Host,
-    use: capacity.Size,
-    size: capacity.Size,
+    use: Size,
+    size: Size,
     held: Sequence[Holding],
     interval: Interval,
 ) -> str:
@@ -231,7 +233,7 @@ def describe_lack(
     if refused:
         return f"gives no server such an amount of {', '.join(refused)}"
     names = capacity.list_short(host.room, held, interval, use)
-    used = "" if host.limits.used == capacity.Size() else OTHERS
+    used = "" if host.limits.used == Size() else OTHERS
     return f"has too little {', '.join(names)}{used}"
 
 

@@ -11,9 +11,13 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from placement_reservations.lifecycle import execution, selection
+from placement_reservations.capacity import NotEnough
+from placement_reservations.lifecycle import execution
+from placement_reservations.lifecycle.selection import NoRoom, Selection, Slots
+from placement_reservations.requirement import Requirement
 from placement_reservations.store import host as hosts
 from placement_reservations.store.host import Details, Host
+from placement_reservations.store.lease import Reservation
 from placement_reservations.world import World
 
 T = TypeVar("T")
@@ -50,6 +54,25 @@ class Sight:
         """
         self.require([host.id for host in self._unseen[: self._left]])
 
+    def choose(
+        self,
+        chosen: Selection,
+        reservation: Reservation,
+        required: Requirement,
+        kept: Mapping[int, int],
+    ) -> Slots:
+        """Return the slots of a reservation, with those that it keeps if possible.
+
+        :raises NoRoom: there are not enough slots
+        """
+        # Other hosts may have room for all of a reservation that has not started.
+        choose = chosen.choose if reservation.has_started else chosen.choose_anew
+        try:
+            return choose(reservation, required, kept)
+        except NotEnough as exc:
+            self.require_before_refusal()
+            raise NoRoom(chosen.explain(reservation, required)) from exc
+
 
 def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
     """Run a transaction that promises slots.
@@ -73,7 +96,7 @@ def promise(world: World, work: Callable[[sa.Connection, Sight], T]) -> T:
         except _Unseen as exc:
             with execution.reported():
                 seen |= {host.name: look(world, host) for host in exc.hosts}
-        except selection.NoRoom:
+        except NoRoom:
             # The details are stored for a search for another time.
             world.database.write(keep)
             raise

@@ -112,7 +112,7 @@ def _plan(connection: sa.Connection, lease_id: str) -> list[plan.Step]:
     touched = activation.list_touched(connection, lease_id)
     steps: list[plan.Step] = []
     for each in lease.reservations:
-        if each.status == state.ReservationStatus.PENDING and not _began(lease):
+        if not (each.has_started or _began(lease)):
             steps += plan.removal(each.id, each.resource_class)
         elif each.status != state.ReservationStatus.DELETED:
             steps += plan.end(each, touched.get(each.id, ()), lease.project_id)

@@ -56,6 +56,11 @@ class Reservation:
         """Return the resource class of its instances."""
         return resource_class_of(self.id)
 
+    @property
+    def has_started(self) -> bool:
+        """Return whether it was started, or should have been."""
+        return self.status != state.ReservationStatus.PENDING
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Event:
@@ -100,10 +105,7 @@ class Lease:
     @property
     def has_started(self) -> bool:
         """Return whether anything in it was started, or should have been."""
-        return any(
-            reservation.status != state.ReservationStatus.PENDING
-            for reservation in self.reservations
-        )
+        return any(reservation.has_started for reservation in self.reservations)
 
     def event(self, event_type: state.EventType) -> Event | None:
         """Return its event of a type, if it has one."""

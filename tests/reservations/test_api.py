@@ -336,6 +336,13 @@ def test_too_much_is_a_conflict(visitor: Visitor) -> None:
     assert visitor.get("/v1/leases") == {"leases": []}
 
 
+def test_hosts_in_use_come_first(visitor: Visitor, cloud: Cloud) -> None:
+    first, second = cloud.order(8), cloud.order(1)
+    assert cloud.slots(second) == [2]
+    visitor.call("DELETE", f"/v1/leases/{first}")
+    assert cloud.slots(cloud.order(1)) == [2]
+
+
 @pytest.mark.parametrize(
     ("affinity", "amount", "free"),
     [

@@ -138,16 +138,6 @@ def test_held_slots_are_kept(
     assert sum(chosen.values()) == max(amount, sum(held.values()))
 
 
-def test_hosts_in_use_come_first() -> None:
-    interval = Interval(at(0), at(5))
-    held = [Holding(2, "one", interval, Size(1), 1)]
-    sizes = {1: Size(4, 4, 4), 2: Size(4, 4, 4), 3: Size(4, 4, 4)}
-    offers = capacity.offers(sizes, capacity.by_host(held), interval, Size(2))
-    assert next(offers) == (2, 1)
-    # Others are looked at only if they are needed.
-    assert list(offers) == [(1, 2), (3, 2)]
-
-
 @given(HOSTS, st.lists(HOLDINGS, max_size=5))
 def test_what_a_host_keeps_fits_and_one_slot_more_does_not(
     host: Size, holdings: list[Holding]
