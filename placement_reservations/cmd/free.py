@@ -101,6 +101,8 @@ def _ask(asked: argparse.Namespace) -> dict[str, Any]:
         if name in query:
             query[f"{name}_date"] = query.pop(name)
     way = access.from_environment(url=asked.url, token=asked.token)
-    document = Client(way).get("/v1/leases/free", version="latest", query=query)
+    document = Client(way, service_type="reservation").get(
+        "/v1/leases/free", version="1.0", query=query
+    )
     found: dict[str, Any] = PARSE(document)
     return found

@@ -129,9 +129,19 @@ class Wire:
         self.after: Callable[[str], None] = lambda call: None
 
     def request(
-        self, url: str, method: str, *, headers: Any, json: Any = None, **unused: Any
+        self,
+        url: str,
+        method: str,
+        *,
+        microversion: str,
+        global_request_id: str | None = None,
+        json: Any = None,
+        **unused: Any,
     ) -> Response:
         call = f"{method} {url}"
+        headers = {"OpenStack-API-Version": f"placement {microversion}"}
+        if global_request_id:
+            headers["X-OpenStack-Request-ID"] = global_request_id
         try:
             return self._request(call, url, method, headers, json)
         except Answered as answered:
