@@ -11,7 +11,7 @@ from oslo_log import log
 from placement_reservations import capacity, requirement, state
 from placement_reservations.capacity import Holding, NotEnough, Size
 from placement_reservations.lifecycle import execution, inspection, selection, sighting
-from placement_reservations.lifecycle.selection import Selection, Slots
+from placement_reservations.lifecycle.selection import Selection
 from placement_reservations.store import allocation as allocations
 from placement_reservations.store import claim as claims
 from placement_reservations.store import debt as debts
@@ -120,10 +120,7 @@ def heal(connection: sa.Connection, world: World, seen: Collection[str]) -> None
         if lack and lease.status == state.LeaseStatus.PENDING:
             others = [each for each in every if each.reservation_id != reservation.id]
             chosen = Selection(targets, others, world.rules.use_of(lease.interval))
-            held = allocations.count_by_host(connection, reservation.id)
-            displaced = {host_id: each.count for host_id, each in lack.items()}
-            kept = Counter(held) - Counter(displaced)
-            if _move(connection, lease, reservation, chosen, kept):
+            if _move(connection, lease, reservation, chosen, lack):
                 every = [*others, *chosen.list_held(reservation)]
                 continue
         lacks = " ".join(each.reason for each in lack.values()) if lack else None
@@ -201,12 +198,15 @@ def _move(
     lease: Lease,
     reservation: Reservation,
     chosen: Selection,
-    kept: Slots,
+    lack: Mapping[int, Lack],
 ) -> bool:
     """Replace displaced slots of a pending reservation; return whether that worked.
 
-    :param kept: the slots that are not displaced
+    :param lack: the slots that hosts cannot keep, keyed by host id
     """
+    held = allocations.count_by_host(connection, reservation.id)
+    displaced = {host_id: each.count for host_id, each in lack.items()}
+    kept = Counter(held) - Counter(displaced)
     required = requirement.parse(reservation.wish.resource_properties)
     chosen.hold(reservation, kept)
     try:
