@@ -76,8 +76,7 @@ class Call(operation.Call[S, Context]):
 
     def forest(self) -> Forest:
         """Return the forest at this moment: the kept one, or one read for this call."""
-        kept = self.context.forest_cache
-        return self.database.read(functools.partial(cache.load, cache=kept))
+        return self.read(self.forest_of)
 
     def forest_of(self, connection: Connection) -> Forest:
         """Return the forest at the moment of a transaction; see ``forest``."""

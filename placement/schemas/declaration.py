@@ -11,6 +11,7 @@ from placement.declaration.outcome import Declaration, Outcome, Result, Terms
 from placement.model.declaration import DeclaredProvider, Names
 from placement.model.inventory import Inventory
 from placement.schemas import inventory
+from placement.schemas.allocation import EXTERNAL_ID
 from placement.schemas.record import BOOLEAN, Item, record
 from placement.schemas.resource_class import RESOURCE_CLASS_PATTERN
 from placement_foundation.http import query_string
@@ -39,8 +40,6 @@ RECORD = some_of("total", **inventory.AMOUNTS)
 INVENTORY = {
     "anyOf": [RECORD, inventory.AMOUNT, {"type": "null"}],
 }
-AGGREGATE = {"type": "string", "minLength": 1, "maxLength": 255}
-PROJECT = {"type": "string", "minLength": 1, "maxLength": 255}
 
 
 def _keyed(names: Json, values: Json) -> dict[str, Json]:
@@ -54,7 +53,7 @@ PART = Schema(
         uuid=UUID,
         inventories=_keyed(CLASS_NAME, INVENTORY),
         traits=listed(TRAIT),
-        aggregates=listed(AGGREGATE),
+        aggregates=listed(EXTERNAL_ID),
         children=listed({"type": "object"}),
     )
 )
@@ -63,14 +62,14 @@ PART = Schema(
 BODY = Schema(
     some_of(
         owner=OWNER,
-        dry_run={"type": "boolean"},
-        force={"type": "boolean"},
-        prune={"type": "boolean"},
-        complete={"type": "boolean"},
+        dry_run=BOOLEAN,
+        force=BOOLEAN,
+        prune=BOOLEAN,
+        complete=BOOLEAN,
         planned=listed(TEXT),
         trees=listed({"type": "object"}),
-        aggregates=_keyed(AGGREGATE, UUID),
-        projects=_keyed(PROJECT, PROJECT),
+        aggregates=_keyed(EXTERNAL_ID, UUID),
+        projects=_keyed(EXTERNAL_ID, EXTERNAL_ID),
         traits=listed(TRAIT),
         resource_classes=listed(CLASS_NAME),
     )

@@ -8,6 +8,7 @@ from placement import errors
 from placement.model.lease import Lease
 from placement.model.moment import as_text
 from placement.schemas import moment
+from placement.schemas.allocation import EXTERNAL_ID
 from placement.schemas.placing import SECONDS
 from placement.schemas.record import Item, record
 from placement_foundation.http import query_string
@@ -23,7 +24,7 @@ from placement_foundation.http.schema import (
 MOST = 1000
 BODY = Schema(closed_object(seconds=SECONDS))
 QUERY = some_of(
-    project_id={"type": "string", "minLength": 1, "maxLength": 255},
+    project_id=EXTERNAL_ID,
     before=TEXT,
     limit={"type": "string", "pattern": "^[1-9][0-9]{0,3}$"},
     # When the last one of the page before ended, and whose it was.

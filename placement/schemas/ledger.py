@@ -8,7 +8,6 @@ from placement_foundation.http.schema import (
     described,
     listed,
 )
-from placement_foundation.http.version import Version
 
 ROOT = "/ledger/v1"
 
@@ -35,14 +34,10 @@ def path(name: str) -> str:
     return f"{ROOT}/{name}"
 
 
-def _describe_index(version: Version) -> Json:
-    names = {"enum": list(SENTENCES)}
-    return closed_object(
-        resources=listed(closed_object(name=names, path=TEXT, description=TEXT))
-    )
+RESOURCE = closed_object(name={"enum": list(SENTENCES)}, path=TEXT, description=TEXT)
 
 
-@described(_describe_index)
+@described(closed_object(resources=listed(RESOURCE)))
 def render_index(value: None, view: View) -> Json:
     """Render the index of the resources below the root."""
     return {

@@ -14,7 +14,7 @@ from placement.questions.placing.query import (
     Wish,
 )
 from placement.schemas import own_parameter, query
-from placement.schemas.allocation import CONSUMER_TYPE, OWNER
+from placement.schemas.allocation import CONSUMER_TYPE, EXTERNAL_ID, OWNER
 from placement.schemas.own_parameter import Candidates
 from placement.schemas.record import BOOLEAN, Item, record
 from placement_foundation.http import query_string
@@ -29,6 +29,7 @@ from placement_foundation.http.schema import (
     extend,
     keyed,
     listed,
+    some_of,
 )
 
 # The most consumers of one request, and of others that a spread counts.
@@ -42,55 +43,39 @@ HEAVY = 100
 HEAVY_TOGETHER = 10
 
 QUERY_TEXT = {**TEXT, "maxLength": query_string.LONGEST}
-SECONDS = {"type": "integer", "minimum": 1, "maximum": LONGEST_LEASE}
-NAME = {"type": "string", "minLength": 1, "maxLength": 255}
-AGGREGATES = {
-    "type": "array",
-    "items": UUID,
-    "minItems": 1,
-    "maxItems": MOST,
-}
-DOMAINS = {"anyOf": [{"const": "host"}, closed_object(aggregates=AGGREGATES)]}
-CONSUMERS = {"type": "array", "items": UUID, "minItems": 1, "maxItems": MOST}
+COUNT = {"type": "integer", "minimum": 1}
+SECONDS = {**COUNT, "maximum": LONGEST_LEASE}
+UUIDS = {"type": "array", "items": UUID, "minItems": 1, "maxItems": MOST}
+DOMAINS = {"anyOf": [{"const": "host"}, closed_object(aggregates=UUIDS)]}
 SPREAD = extend(
-    closed_object(per=DOMAINS, at_most={"type": "integer", "minimum": 1}),
+    closed_object(per=DOMAINS, at_most=COUNT),
     properties={"with": {"type": "array", "items": UUID, "maxItems": MOST}},
 )
+WEIGHT = {"type": "number", "minimum": -1000, "maximum": 1000, "not": {"const": 0}}
 PREFERENCE = {
-    "type": "object",
-    "properties": {
-        "weight": {
-            "type": "number",
-            "minimum": -1000,
-            "maximum": 1000,
-            "not": {"const": 0},
-        },
-        "trait": NAME,
-        "aggregate": UUID,
-        "host": UUID,
-        "free": NAME,
-    },
-    "required": ["weight"],
+    **some_of(
+        "weight",
+        weight=WEIGHT,
+        trait=EXTERNAL_ID,
+        aggregate=UUID,
+        host=UUID,
+        free=EXTERNAL_ID,
+    ),
     # The weight, and exactly one of the others.
     "minProperties": 2,
     "maxProperties": 2,
-    "additionalProperties": False,
 }
 BODY = Schema(
     extend(
-        closed_object(query=QUERY_TEXT, consumers=CONSUMERS, **OWNER, **CONSUMER_TYPE),
+        closed_object(query=QUERY_TEXT, consumers=UUIDS, **OWNER, **CONSUMER_TYPE),
         properties={
-            "at_least": {"type": "integer", "minimum": 1},
+            "at_least": COUNT,
             "spread": SPREAD,
             "together": DOMAINS,
-            "prefer": {
-                "type": "array",
-                "items": PREFERENCE,
-                "maxItems": MOST_PREFERENCES,
-            },
-            "consider": {"type": "integer", "minimum": 1, "maximum": MOST_CONSIDERED},
+            "prefer": {**listed(PREFERENCE), "maxItems": MOST_PREFERENCES},
+            "consider": {**COUNT, "maximum": MOST_CONSIDERED},
             "lease_seconds": SECONDS,
-            "dry_run": {"type": "boolean"},
+            "dry_run": BOOLEAN,
         },
     )
 )

@@ -12,7 +12,6 @@ from placement_foundation.http.schema import (
     described,
     listed,
 )
-from placement_foundation.http.version import Version
 
 NAME = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "maxLength": 255}
 
@@ -34,24 +33,19 @@ def path(name: str) -> str:
     return f"/resource_classes/{name}"
 
 
-def _describe_class(version: Version) -> Json:
-    return closed_object(
-        name=TEXT, links=listed(closed_object(rel={"const": "self"}, href=TEXT))
-    )
+SHOWN = closed_object(
+    name=TEXT, links=listed(closed_object(rel={"const": "self"}, href=TEXT))
+)
 
 
-def _describe_classes(version: Version) -> Json:
-    return closed_object(resource_classes=listed(_describe_class(version)))
-
-
-@described(_describe_class)
+@described(SHOWN)
 def render_class(known: ResourceClass, view: View) -> Json:
     """Render a resource class."""
     links = [{"rel": "self", "href": view.href(path(known.name))}]
     return {"name": known.name, "links": links}
 
 
-@described(_describe_classes)
+@described(closed_object(resource_classes=listed(SHOWN)))
 def render_classes(known: Iterable[ResourceClass], view: View) -> Json:
     """Render all resource classes."""
     return {"resource_classes": [render_class(each, view) for each in known]}

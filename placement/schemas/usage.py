@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from placement.model.usage import Usage
+from placement.schemas.allocation import EXTERNAL_ID
 from placement.schemas.record import GENERATION, Item, record
 from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
@@ -18,12 +19,11 @@ from placement_foundation.http.version import ByVersion
 
 ALL_TYPES = "all"
 
-ID = {"type": "string", "minLength": 1, "maxLength": 255}
-LIST_V1_9 = some_of("project_id", project_id=ID, user_id=ID)
+LIST_V1_9 = some_of("project_id", project_id=EXTERNAL_ID, user_id=EXTERNAL_ID)
 LIST_V1_38 = extend(
     LIST_V1_9,
     properties={
-        "consumer_type": {**ID, "pattern": "^[A-Z0-9_]+$|^all|^unknown$"},
+        "consumer_type": {**EXTERNAL_ID, "pattern": "^[A-Z0-9_]+$|^all|^unknown$"},
     },
 )
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from placement.microversion import MAXIMUM
-from placement.questions.candidates import Candidates
-from placement.questions.capacity import Capacity
-from placement.questions.explanation.explanation import Explanation
+from placement.questions.candidates import CandidateQuery, Candidates
+from placement.questions.capacity import Capacity, CapacityQuery
+from placement.questions.explanation.explanation import Explanation, ExplanationQuery
 from placement.questions.what_if import CloudChange, Difference, World
 from placement.schemas import (
     allocation_candidate,
@@ -23,16 +23,29 @@ from placement_foundation.http import query_string
 from placement_foundation.http.query_string import Pairs
 from placement_foundation.http.schema import (
     UUID,
+    Described,
     Json,
     Schema,
     View,
     described,
     some_of,
 )
-from placement_foundation.http.version import ByVersion, Version
+from placement_foundation.http.version import ByVersion
 
+Question: TypeAlias = CandidateQuery | ExplanationQuery | CapacityQuery
 # Parses the query of a question.
 Parser: TypeAlias = Callable[[Pairs], Any]
+
+PARSERS: Mapping[str, ByVersion[Parser]] = {
+    "candidates": query.CANDIDATES,
+    "explanation": explanation.QUERY,
+    "capacity": capacity.QUERY,
+}
+RENDERERS: Mapping[type, Described[Any]] = {
+    Candidates: allocation_candidate.render,
+    Explanation: explanation.render,
+    Capacity: capacity.render,
+}
 
 # The most changes that one question may make.
 MOST = 1000
@@ -60,10 +73,7 @@ BODY = Schema(
         "query",
         "ask",
         query={"type": "string", "maxLength": query_string.LONGEST},
-        ask={
-            "type": "string",
-            "enum": ["candidates", "explanation", "capacity"],
-        },
+        ask={"type": "string", "enum": list(PARSERS)},
         ignore_consumers=UUIDS,
         without_hosts=UUIDS,
         providers={
@@ -74,33 +84,18 @@ BODY = Schema(
     )
 )
 
-PARSERS: Mapping[str, ByVersion[Parser]] = {
-    "candidates": query.CANDIDATES,
-    "explanation": explanation.QUERY,
-    "capacity": capacity.QUERY,
-}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, and the changes to the cloud that it is about."""
-
-    ask: str
-    question: Any
-    world: World
-
 
 QUERIES = own_parameter.in_body(
     lambda version: {ask: each.at(version) for ask, each in PARSERS.items()}
 )
 
 
-def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
+def parse(body: Json, parsers: Mapping[str, Parser]) -> tuple[Question, World]:
     """Return the question in a body, and the changes to the cloud.
 
     :raises BadRequest: the query is wrong
     """
-    question = query_string.read_text(body["query"], parsers[body["ask"]])
+    question: Question = query_string.read_text(body["query"], parsers[body["ask"]])
     world = World(
         _parse_uuids(body.get("ignore_consumers", ())),
         _parse_uuids(body.get("without_hosts", ())),
@@ -109,7 +104,7 @@ def parse(body: Json, parsers: Mapping[str, Parser]) -> Asked:
             for provider_uuid, change in body.get("providers", {}).items()
         },
     )
-    return Asked(body["ask"], question, world)
+    return question, world
 
 
 def _parse_uuids(texts: Iterable[str]) -> frozenset[str]:
@@ -134,18 +129,8 @@ def _parse_difference(difference: Json) -> Difference:
     )
 
 
-def _describe(version: Version) -> Json:
-    renderers = (allocation_candidate.render, explanation.render, capacity.render)
-    return {"anyOf": [renderer.describe(MAXIMUM) for renderer in renderers]}
-
-
-@described(_describe)
+@described({"anyOf": [each.describe(MAXIMUM) for each in RENDERERS.values()]})
 def render(value: Candidates | Explanation | Capacity, view: View) -> Json:
     """Render an answer in the newest shape of the operation that gives it."""
     newest = dataclasses.replace(view, version=MAXIMUM)
-    match value:
-        case Candidates():
-            return allocation_candidate.render(value, newest)
-        case Explanation():
-            return explanation.render(value, newest)
-    return capacity.render(value, newest)
+    return RENDERERS[type(value)](value, newest)

@@ -16,7 +16,7 @@ def test_consumers_and_hosts_to_leave_out(spelling: str) -> None:
         "ignore_consumers": [spelling],
         "without_hosts": [spelling],
     }
-    world = what_if.parse(body, {"capacity": lambda pairs: None}).world
+    _, world = what_if.parse(body, {"capacity": lambda pairs: None})
     assert world.ignore_consumers == world.without_hosts == {PLAIN}
 
 
