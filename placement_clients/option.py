@@ -1,7 +1,8 @@
 """The options of every command for reaching Placement, and the client they describe."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from oslo_config import cfg
@@ -10,6 +11,16 @@ from placement_clients import access
 from placement_clients.access import Access, Misconfigured
 from placement_clients.client import Client
 from placement_foundation.serving import completion
+
+WAY = {
+    "--url URL": "URL of Placement, such as http://127.0.0.1:8778",
+    "--token TOKEN": "token to send; `admin` for a Placement without authentication; "
+    "not for one of --config-file",
+    "--config-file FILE": "read it from the [placement] section of this file instead; "
+    "--url and --timeout count for more than what that has",
+    "--timeout SECONDS": "how many seconds to wait for an answer "
+    f"({access.ANSWER_SECONDS:g})",
+}
 
 
 def parser_of(
@@ -41,29 +52,28 @@ def add_way(parser: argparse.ArgumentParser) -> None:
         "how to reach it: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and so on. "
         "clouds.yaml (OS_CLOUD) is not read.",
     )
-    group.add_argument("--url", help="URL of Placement, such as http://127.0.0.1:8778")
-    group.add_argument(
-        "--token",
-        help="token to send; `admin` for a Placement without authentication; "
-        "not for one of --config-file",
-    )
-    group.add_argument(
-        "--config-file",
-        metavar="FILE",
-        help="read it from the [placement] section of this file instead; --url and "
-        "--timeout count for more than what that has",
-    )
-    group.add_argument(
-        "--timeout",
-        type=seconds,
-        metavar="SECONDS",
-        help=f"how many seconds to wait for an answer ({access.ANSWER_SECONDS:g})",
-    )
+    add_options(group, WAY, {"--timeout": seconds})
 
 
-def add_all(group: Any, meanings: Mapping[str, str], **kind: Any) -> None:
-    """Add options of one kind, each with its name and its meaning."""
-    for name, meaning in meanings.items():
+def add_options(
+    group: Any,
+    options: Mapping[str, str],
+    types: Mapping[str, Callable[[str], Any]] = MappingProxyType({}),
+) -> None:
+    """Add options by a table: how each is written, and what it means.
+
+    ``--json`` is given or not, ``--url URL`` has a value, and ``--host NAME...`` may be
+    repeated.
+
+    :param types: what makes a value of a string, by the name of an option
+    """
+    for written, meaning in options.items():
+        name, _, value = written.partition(" ")
+        kind: dict[str, Any] = {"action": "store_true"}
+        if value:
+            kind = {"metavar": value.removesuffix("..."), "type": types.get(name, str)}
+        if value.endswith("..."):
+            kind |= {"action": "append", "default": []}
         group.add_argument(name, help=meaning, **kind)
 
 

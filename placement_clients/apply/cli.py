@@ -10,7 +10,7 @@ from placement_clients.apply.applying import OWNER, Applier
 from placement_clients.apply.declaration import Declaration
 from placement_clients.client import Client
 from placement_clients.errors import NotFound
-from placement_clients.option import add_all, parser_of, placement_of
+from placement_clients.option import add_options, parser_of, placement_of
 from placement_clients.output import (
     Unusable,
     agrees,
@@ -49,14 +49,13 @@ examples:
   placement-apply --yes --owner gpu-team gpus.yaml
   placement-apply export --host compute-1 > compute-1.yaml
 """
-# Options that are given or not, by their meaning.
-APPLYING = {
+OPTIONS = {
+    "--owner NAME": f"the owner ({OWNER}); drift: all owners",
     "--force": "take over what other owners declare otherwise",
     "--prune": "the files are complete: remove what this owner no longer declares",
     "--prune-all": "the same, even if that is most of what this owner declared",
     "--yes": "need no confirmation",
-}
-SHOWING = {
+    "--host NAME...": "export this host, by name or UUID; may be repeated",
     "--all": "export standard classes and traits, too, which agents report",
     "--json": "print the document",
 }
@@ -180,16 +179,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "what", nargs="+", metavar="FILE", help="a file, or a command and its files"
     )
-    parser.add_argument(
-        "--owner", metavar="NAME", help=f"the owner ({OWNER}); drift: all owners"
-    )
-    add_all(parser, APPLYING, action="store_true")
-    parser.add_argument(
-        "--host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="export this host, by name or UUID; may be repeated",
-    )
-    add_all(parser, SHOWING, action="store_true")
+    add_options(parser, OPTIONS)
     return parser

@@ -16,7 +16,7 @@ from placement_clients.audit.release import LEFT
 from placement_clients.audit.reserved import Reservations
 from placement_clients.client import Client
 from placement_clients.option import (
-    add_all,
+    add_options,
     from_environment,
     parser_of,
     placement_of,
@@ -51,6 +51,27 @@ examples:
   placement-audit --undo placement-audit-undo-20261122T100000Z.ndjson
 """
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+LIVING = {
+    "--nova": "servers of all projects, and migrations; reached as by the openstack "
+    "command line, or as the [nova] section of --config-file says",
+    "--ironic": "instances of nodes; the section is [ironic]",
+    "--reservations URL": "reservations of this service, such as "
+    "http://127.0.0.1:1234/v1: claims of reserved slots live as long as these",
+    "--alive FILE...": "lines of JSON with uuid, maybe host, maybe resources; may be "
+    "repeated",
+}
+TYPES = {
+    "--type NAME...": "look only for orphans of this consumer type; may be repeated",
+}
+RELEASE = {
+    "--release": "delete the claims of orphans, after a confirmation",
+    "--older-than TIME": "release only claims that are older, such as 30m, 1h or 2d "
+    "(%(default)s); 0 means all",
+    "--yes": "need no confirmation",
+    "--undo-file FILE": "write what is released there; by default a new file in this "
+    "directory",
+    "--undo FILE": "claim again what was released, from this file",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -205,44 +226,17 @@ def duration(text: str) -> tuple[str, datetime.timedelta]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
-    _add_living(parser)
+    lives = parser.add_argument_group("sources of living consumers")
+    add_options(lives, LIVING, {"--alive": Path})
     _add_report(parser)
-    _add_release(parser)
+    files = {"--undo-file": Path, "--undo": Path}
+    add_options(parser, RELEASE, {"--older-than": duration, **files})
+    parser.set_defaults(older_than="1h")
     return parser
 
 
-def _add_living(parser: argparse.ArgumentParser) -> None:
-    lives = parser.add_argument_group("sources of living consumers")
-    meanings = {
-        "--nova": "servers of all projects, and migrations; reached as by the "
-        "openstack command line, or as the [nova] section of --config-file says",
-        "--ironic": "instances of nodes; the section is [ironic]",
-    }
-    add_all(lives, meanings, action="store_true")
-    lives.add_argument(
-        "--reservations",
-        metavar="URL",
-        help="reservations of this service, such as http://127.0.0.1:1234/v1: claims "
-        "of reserved slots live as long as these",
-    )
-    lives.add_argument(
-        "--alive",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="lines of JSON with uuid, maybe host, maybe resources; may be repeated",
-    )
-
-
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--type",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="look only for orphans of this consumer type; may be repeated",
-    )
+    add_options(parser, TYPES)
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -264,33 +258,4 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="let Placement keep what is found, which the console shows, by the name "
         "of this audit (%(const)s)",
-    )
-
-
-def _add_release(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--release",
-        action="store_true",
-        help="delete the claims of orphans, after a confirmation",
-    )
-    parser.add_argument(
-        "--older-than",
-        type=duration,
-        default="1h",
-        metavar="TIME",
-        help="release only claims that are older, such as 30m, 1h or 2d (%(default)s); "
-        "0 means all",
-    )
-    parser.add_argument("--yes", action="store_true", help="need no confirmation")
-    parser.add_argument(
-        "--undo-file",
-        type=Path,
-        metavar="FILE",
-        help="write what is released there; by default a new file in this directory",
-    )
-    parser.add_argument(
-        "--undo",
-        type=Path,
-        metavar="FILE",
-        help="claim again what was released, from this file",
     )

@@ -12,7 +12,7 @@ from rich.console import Console
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, NotFound
 from placement_clients.explain import drawing, history
-from placement_clients.option import parser_of, placement_of
+from placement_clients.option import add_options, parser_of, placement_of
 from placement_clients.output import Unusable, complain, console_of, run, show_json
 from placement_clients.record import Json
 from placement_foundation.observing import progress
@@ -44,6 +44,11 @@ examples:
   placement-explain history compute-7
   placement-explain fleet --format csv 'member_of=7b6c0b5e-...' > fleet.csv
 """
+OPTIONS = {
+    "--host NAME...": "explain why this host, by name or UUID, does not serve; may be "
+    "repeated",
+    "--holders": "name the consumers that hold most of what the nearest hosts lack",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -171,18 +176,7 @@ def _parse(arguments: Sequence[str] | None) -> tuple[str, str, argparse.Namespac
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(PROGRAM, DESCRIPTION, EPILOG, USAGE)
     parser.add_argument("what", nargs="+", metavar="QUERY", help="the request")
-    parser.add_argument(
-        "--host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="explain why this host, by name or UUID, does not serve; may be repeated",
-    )
-    parser.add_argument(
-        "--holders",
-        action="store_true",
-        help="name the consumers that hold most of what the nearest hosts lack",
-    )
+    add_options(parser, OPTIONS)
     parser.add_argument(
         "--json",
         action="store_const",

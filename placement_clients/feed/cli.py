@@ -13,7 +13,7 @@ from placement_clients.feed.forwarding import Forwarder, Gone
 from placement_clients.feed.notification import Notifications
 from placement_clients.feed.state import State
 from placement_clients.feed.target import Lines, Refused, Target, Webhook
-from placement_clients.option import add_all, parser_of, placement_of
+from placement_clients.option import add_options, parser_of, placement_of
 from placement_clients.output import Unusable, complain, describe, read_text, run
 
 PROGRAM = "placement-feed"
@@ -39,6 +39,28 @@ examples:
   placement-feed --notify --config-file /etc/placement/feed.conf \\
       --state /var/lib/placement/notify.json
 """
+STATE = {
+    "--state FILE": "keep the cursor here; without it, begin with what changes from "
+    "now on",
+}
+TARGETS = {
+    "--webhook URL": "post each change there",
+    "--notify": "send each change as a notification of oslo.messaging, as the section "
+    "[oslo_messaging_notifications] of the configuration file says",
+}
+OTHERS = {
+    "--transport-url URL": "the message broker for --notify, instead of the one in the "
+    "file",
+    "--secret-file FILE": "sign with the secret in this file, in base64, with or "
+    "without whsec_",
+    "--source SOURCE": "the source of the events; by default the URL of Placement",
+    "--filter NAME=VALUE...": "forward only some changes, such as type=allocations; "
+    "may be repeated",
+    "--resync": "if the cursor is gone, send a journal.gap and go on",
+    "--skip-refused": "leave out changes that the target refuses, instead of stopping",
+    "--metrics FILE": "write counts there, for the textfile collector of Prometheus",
+    "--once": "stop when everything is delivered",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,59 +117,8 @@ def _filter(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of(PROGRAM, DESCRIPTION, EPILOG)
-    parser.add_argument(
-        "--state",
-        type=Path,
-        metavar="FILE",
-        help="keep the cursor here; without it, begin with what changes from now on",
-    )
-    _add_target(parser)
-    parser.add_argument(
-        "--filter",
-        action="append",
-        type=_filter,
-        default=[],
-        metavar="NAME=VALUE",
-        help="forward only some changes, such as type=allocations; may be repeated",
-    )
-    meanings = {
-        "--resync": "if the cursor is gone, send a journal.gap and go on",
-        "--skip-refused": "leave out changes that the target refuses, instead of "
-        "stopping",
-    }
-    add_all(parser, meanings, action="store_true")
-    parser.add_argument(
-        "--metrics",
-        type=Path,
-        metavar="FILE",
-        help="write counts there, for the textfile collector of Prometheus",
-    )
-    parser.add_argument(
-        "--once", action="store_true", help="stop when everything is delivered"
-    )
+    add_options(parser, STATE, {"--state": Path})
+    add_options(parser.add_mutually_exclusive_group(), TARGETS)
+    files = {"--secret-file": Path, "--metrics": Path}
+    add_options(parser, OTHERS, {"--filter": _filter, **files})
     return parser
-
-
-def _add_target(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--webhook", metavar="URL", help="post each change there")
-    where.add_argument(
-        "--notify",
-        action="store_true",
-        help="send each change as a notification of oslo.messaging, as the section "
-        "[oslo_messaging_notifications] of the configuration file says",
-    )
-    parser.add_argument(
-        "--transport-url",
-        metavar="URL",
-        help="the message broker for --notify, instead of the one in the file",
-    )
-    parser.add_argument(
-        "--secret-file",
-        type=Path,
-        metavar="FILE",
-        help="sign with the secret in this file, in base64, with or without whsec_",
-    )
-    parser.add_argument(
-        "--source", help="the source of the events; by default the URL of Placement"
-    )

@@ -4,84 +4,72 @@ import argparse
 import uuid
 from collections.abc import Iterator
 
-from placement_clients.option import add_all
+from placement_clients.option import add_options
 from placement_clients.record import Json
 from placement_clients.request import request, rule
 from placement_clients.request.errors import BadInput
 from placement_clients.request.request import Rule
 
-# Options of the same kind, by their meaning.
+FLAVOR = "flavor: the output of `openstack flavor show -f json`; - is standard input"
+INPUTS = {
+    "--image FILE": "image: the output of `openstack image show -f json`, or a map of "
+    "its properties; - is standard input",
+}
 WANTED = {
     "--volume-backed": "the root disk is a volume, and takes no room on the host; the "
     "image is then the output of `openstack volume show -f json`",
     "--lenient": "ignore extra specs that cannot be parsed, with a warning; without "
     "this option they are errors",
+    "--limit N": "the most candidates to request, or none (%(default)s)",
 }
-WITHIN = {
-    "--tenant-aggregates": "aggregates of the tenant: the host must be in one of them",
-    "--zone-aggregates": "aggregates of the availability zone: the host must be in one "
-    "of them",
+RULES = {
+    "--include-disabled-hosts": "include hosts whose compute service is disabled",
+    "--isolated-aggregate UUID=TRAIT[,TRAIT...]...": "an aggregate only for requests "
+    "that require all these traits; may be repeated",
+    "--tenant-aggregates UUID[,UUID...]": "aggregates of the tenant: the host must be "
+    "in one of them",
+    "--zone-aggregates UUID[,UUID...]": "aggregates of the availability zone: the host "
+    "must be in one of them",
+    "--free-pool UUID": "aggregate of the hosts kept for reservations: the host must "
+    "not be in it, unless the flavor has a CUSTOM_RESERVATION_... class",
+}
+SERVERS = {
+    "--server UUID...": "a server; may be repeated",
+    "--count N": "how many servers; those that --server does not name get new UUIDs",
+}
+CONSUMER = {
+    "--consumer-type TYPE": "consumer type to record in Placement, such as INSTANCE; "
+    "needs a Placement with microversion 1.38",
+}
+WISHES = {
+    "--spread host|UUID[,UUID...]": "spread the servers over hosts, or over these "
+    "aggregates",
+    "--at-most N": "with --spread: at most so many in each (1)",
+    "--prefer QUALITY=NAME[:WEIGHT]...": "prefer hosts by trait=NAME, aggregate=UUID, "
+    "host=UUID or free=CLASS, the free part of a resource class; a negative weight is "
+    "a dislike; may be repeated",
+    "--lease SECONDS": "what is claimed ends by itself after that time, unless it is "
+    "confirmed",
 }
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the flavor and the image."""
-    _add_flavor(parser)
-    parser.add_argument(
-        "--image",
-        metavar="FILE",
-        help="image: the output of `openstack image show -f json`, or a map of its "
-        "properties; - is standard input",
-    )
-
-
-def _add_flavor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--flavor",
-        required=True,
-        metavar="FILE",
-        help="flavor: the output of `openstack flavor show -f json`; - is standard "
-        "input",
-    )
+    parser.add_argument("--flavor", required=True, metavar="FILE", help=FLAVOR)
+    add_options(parser, INPUTS)
 
 
 def add_wanted(parser: argparse.ArgumentParser) -> None:
     """Add the options that describe the server."""
     add_inputs(parser)
-    add_all(parser, WANTED, action="store_true")
-    parser.add_argument(
-        "--limit",
-        type=limit,
-        default=request.LIMIT,
-        metavar="N",
-        help="the most candidates to request, or none (%(default)s)",
-    )
+    add_options(parser, WANTED, {"--limit": limit})
+    parser.set_defaults(limit=request.LIMIT)
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """Add the options for the rules of the deployment."""
     group = parser.add_argument_group("rules of the deployment")
-    group.add_argument(
-        "--include-disabled-hosts",
-        action="store_true",
-        help="include hosts whose compute service is disabled",
-    )
-    group.add_argument(
-        "--isolated-aggregate",
-        action="append",
-        type=isolation,
-        default=[],
-        metavar="UUID=TRAIT[,TRAIT...]",
-        help="an aggregate only for requests that require all these traits; may be "
-        "repeated",
-    )
-    add_all(group, WITHIN, metavar="UUID[,UUID...]")
-    group.add_argument(
-        "--free-pool",
-        metavar="UUID",
-        help="aggregate of the hosts kept for reservations: the host must not be in "
-        "it, unless the flavor has a CUSTOM_RESERVATION_... class",
-    )
+    add_options(group, RULES, {"--isolated-aggregate": isolation})
 
 
 def add_rebuild(parser: argparse.ArgumentParser) -> None:
@@ -89,38 +77,20 @@ def add_rebuild(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server", required=True, type=uuid.UUID, metavar="UUID", help="the server"
     )
-    _add_flavor(parser)
-    images = {
-        "--old-image": "image that the server runs",
-        "--image": "image to rebuild from",
-    }
-    add_all(parser, images, required=True, metavar="FILE")
+    for name, meaning in (
+        ("--flavor", FLAVOR),
+        ("--old-image", "image that the server runs"),
+        ("--image", "image to rebuild from"),
+    ):
+        parser.add_argument(name, required=True, metavar="FILE", help=meaning)
 
 
 def add_servers(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which servers, how many, and whose."""
-    parser.add_argument(
-        "--server",
-        action="append",
-        default=[],
-        type=uuid.UUID,
-        metavar="UUID",
-        help="a server; may be repeated",
-    )
-    parser.add_argument(
-        "--count",
-        type=positive,
-        metavar="N",
-        help="how many servers; those that --server does not name get new UUIDs",
-    )
-    owner = {"--project": "project of the server", "--user": "user of the server"}
-    add_all(parser, owner, required=True)
-    parser.add_argument(
-        "--consumer-type",
-        metavar="TYPE",
-        help="consumer type to record in Placement, such as INSTANCE; needs a "
-        "Placement with microversion 1.38",
-    )
+    add_options(parser, SERVERS, {"--server": uuid.UUID, "--count": positive})
+    parser.add_argument("--project", required=True, help="project of the server")
+    parser.add_argument("--user", required=True, help="user of the server")
+    add_options(parser, CONSUMER)
 
 
 def add_wishes(parser: argparse.ArgumentParser) -> None:
@@ -130,34 +100,8 @@ def add_wishes(parser: argparse.ArgumentParser) -> None:
         "These need a Placement with /ledger/v1/placements, like several servers; any "
         "other takes one server at a time.",
     )
-    group.add_argument(
-        "--spread",
-        type=domains,
-        metavar="host|UUID[,UUID...]",
-        help="spread the servers over hosts, or over these aggregates",
-    )
-    group.add_argument(
-        "--at-most",
-        type=positive,
-        metavar="N",
-        help="with --spread: at most so many in each (1)",
-    )
-    group.add_argument(
-        "--prefer",
-        action="append",
-        default=[],
-        type=preference,
-        metavar="QUALITY=NAME[:WEIGHT]",
-        help="prefer hosts by trait=NAME, aggregate=UUID, host=UUID or free=CLASS, "
-        "the free part of a resource class; a negative weight is a dislike; may be "
-        "repeated",
-    )
-    group.add_argument(
-        "--lease",
-        type=positive,
-        metavar="SECONDS",
-        help="what is claimed ends by itself after that time, unless it is confirmed",
-    )
+    numbers = dict.fromkeys(("--at-most", "--lease"), positive)
+    add_options(group, WISHES, {"--spread": domains, "--prefer": preference, **numbers})
 
 
 def servers_of(asked: argparse.Namespace) -> list[str]:

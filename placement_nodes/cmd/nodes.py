@@ -7,12 +7,19 @@ from typing import Any
 
 from placement_clients import access, output
 from placement_clients.access import Misconfigured
-from placement_clients.option import add_all
+from placement_clients.option import add_options
 from placement_foundation.serving import command, completion, pipe, program
 from placement_nodes import app, conf, policy
 from placement_nodes.db import migration
 from placement_nodes.sync.bare_metal import BareMetal, Unreadable
 
+LIST = {
+    "--url URL": "URL of the bare metal service (%(default)s)",
+    "--token TOKEN": "token to send; by default the OS_* variables say how to get one",
+    "--trait TRAIT...": "only nodes that have this trait; may be repeated: all of them",
+    "--any-trait TRAIT...": "only nodes that have one of these; may be repeated",
+    "--not-trait TRAIT...": "only nodes that do not have this one; may be repeated",
+}
 COLUMNS = ("uuid", "name", "resource_class", "provision_state", "traits")
 
 
@@ -80,21 +87,8 @@ def _rows(
 
 def _add_list(commands: Any) -> None:
     parser = program.add_command(commands, "list", list_nodes)
-    parser.add_argument(
-        "--url",
-        default=f"http://127.0.0.1:{PROGRAM.port}",
-        help="URL of the bare metal service (%(default)s)",
-    )
-    parser.add_argument(
-        "--token",
-        help="token to send; by default the OS_* variables say how to get one",
-    )
-    meanings = {
-        "--trait": "only nodes that have this trait; may be repeated: all of them",
-        "--any-trait": "only nodes that have one of these; may be repeated",
-        "--not-trait": "only nodes that do not have this one; may be repeated",
-    }
-    add_all(parser, meanings, action="append", default=[], metavar="TRAIT")
+    add_options(parser, LIST)
+    parser.set_defaults(url=f"http://127.0.0.1:{PROGRAM.port}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from oslo_log import log
 from placement_clients import access
 from placement_clients.access import Access, Misconfigured
 from placement_clients.client import Client
-from placement_clients.option import add_all
+from placement_clients.option import add_options
 from placement_foundation import option
 from placement_foundation.http import monitoring
 from placement_foundation.observing import metrics
@@ -33,6 +33,18 @@ PROGRAM = "placement-nodes-sync"
 # Exit codes other than 0: some nodes could not be copied to Placement; the agent cannot
 # start; the nodes could not be read.
 SOME_FAILED, UNUSABLE, UNREADABLE = 1, 2, 3
+OPTIONS = {
+    "--once": "make one pass, and exit",
+    "--interval SECONDS": "pause between two passes ([sync] interval)",
+    "--node NODE": "copy only this node: its UUID or its name",
+    "--remove-many": "remove the providers of nodes that are missing in two passes, "
+    "although they are many, or all ([sync] removed_at_once)",
+    "--dry-run": "print what would be done, do nothing, and exit",
+    "--nodes-url URL": "URL of the node service ([baremetal])",
+    "--placement-url URL": "URL of Placement ([placement])",
+    "--placement-token TOKEN": "token to send to the Placement at that URL "
+    "([placement])",
+}
 
 _printing = threading.Lock()
 
@@ -83,32 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         f"agent could not start, and {UNREADABLE} if the nodes could not be read.",
     )
     completion.add(parser)
-    parser.add_argument("--once", action="store_true", help="make one pass, and exit")
-    parser.add_argument(
-        "--interval",
-        type=int,
-        metavar="SECONDS",
-        help="pause between two passes ([sync] interval)",
-    )
-    parser.add_argument(
-        "--node", metavar="NODE", help="copy only this node: its UUID or its name"
-    )
-    flags = {
-        "--remove-many": "remove the providers of nodes that are missing in two "
-        "passes, although they are many, or all ([sync] removed_at_once)",
-        "--dry-run": "print what would be done, do nothing, and exit",
-    }
-    add_all(parser, flags, action="store_true")
-    urls = {
-        "--nodes-url": "URL of the node service ([baremetal])",
-        "--placement-url": "URL of Placement ([placement])",
-    }
-    add_all(parser, urls, metavar="URL")
-    parser.add_argument(
-        "--placement-token",
-        metavar="TOKEN",
-        help="token to send to the Placement at that URL ([placement])",
-    )
+    add_options(parser, OPTIONS, {"--interval": int})
     command.add_config_file(parser, conf.PROJECT)
     return parser
 
