@@ -1,5 +1,6 @@
 """Whether services are ready for this release: ``placement-status upgrade check``."""
 
+import contextlib
 from importlib import metadata
 
 from placement_foundation import option
@@ -16,8 +17,11 @@ def list_programs() -> list[Program]:
 
     Any other has an embedded database at most, which it migrates itself.
     """
-    entry_points = metadata.entry_points(group=GROUP)
-    programs: list[Program] = [each.load() for each in entry_points]
+    programs: list[Program] = []
+    for entry_point in metadata.entry_points(group=GROUP):
+        # If a package that it needs is not installed, it does not run here.
+        with contextlib.suppress(ImportError):
+            programs.append(entry_point.load())
     return sorted(filter(_is_configured, programs), key=lambda each: each.name)
 
 
