@@ -24,7 +24,7 @@ def list_nodes(call: Call[None, Settings], connection: Connection) -> Reply:
     """List the nodes of a page."""
     listing = call.query
     nodes, has_more = node_filter.list_page(connection, listing.filters, listing.page)
-    return Reply(wire.NodeList(listing, nodes, has_more))
+    return Reply((listing, nodes, has_more))
 
 
 @writing

@@ -1,6 +1,5 @@
 """Nodes on the wire."""
 
-import dataclasses
 import datetime
 import re
 from collections.abc import Mapping, Sequence
@@ -57,13 +56,8 @@ POST = ByVersion(
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NodeList:
-    """A page of a list: the query, the nodes, and whether more follow."""
-
-    listing: Listing
-    nodes: Sequence[Node]
-    has_more: bool
+# A page of a list: the query, the nodes, and whether more follow.
+NodeList = tuple[Listing, Sequence[Node], bool]
 
 
 def path_of(ident: str, *below: str) -> str:
@@ -143,7 +137,7 @@ def render_shown(value: tuple[Node, Sequence[str] | None], view: View) -> Json:
 
 def render_list(found: NodeList, view: View) -> Json:
     """Render the requested fields of the nodes of a list."""
-    return _render_list(found, found.listing.fields or field.SHORT_FIELDS, "", view)
+    return _render_list(found, found[0].fields or field.SHORT_FIELDS, "", view)
 
 
 def render_whole_list(found: NodeList, view: View) -> Json:
@@ -159,11 +153,12 @@ def render_states(node: Node, view: View) -> Json:
 def _render_list(
     found: NodeList, fields: Sequence[str], below: str, view: View
 ) -> Json:
+    listing, nodes, has_more = found
     document: dict[str, Json] = {
-        "nodes": [_render(node, fields, view) for node in found.nodes]
+        "nodes": [_render(node, fields, view) for node in nodes]
     }
-    if found.has_more:
-        query = urlencode(found.listing.after(found.nodes[-1].uuid), safe=",")
+    if has_more:
+        query = urlencode(listing.after(nodes[-1].uuid), safe=",")
         document["next"] = f"{view.base}/v1/nodes{below}?{query}"
     return document
 
