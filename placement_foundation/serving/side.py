@@ -3,7 +3,8 @@
 import socket
 import socketserver
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from wsgiref import simple_server
 
@@ -12,7 +13,7 @@ from placement_foundation.http.middleware import Surrounded
 from placement_foundation.option import Place
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import WSGIApplication
 
 # A client that is silent for so many seconds is disconnected.
 PATIENCE = 10
@@ -54,11 +55,5 @@ def serve_pages(place: Place, pages: Mapping[str, "WSGIApplication"]) -> SideSer
 
     :raises OSError: the address is taken, or does not belong to this machine
     """
-    return serve(monitoring.bind(place), Surrounded(_nothing_here, pages))
-
-
-def _nothing_here(
-    environment: "WSGIEnvironment", start_response: "StartResponse"
-) -> Iterable[bytes]:
-    start_response("404 Not Found", [("content-length", "0")])
-    return []
+    nothing = monitoring.Page(lambda: monitoring.Text("", HTTPStatus.NOT_FOUND))
+    return serve(monitoring.bind(place), Surrounded(nothing, pages))
