@@ -11,7 +11,6 @@ from placement_reservations.lifecycle.turn import Loop
 from tests.reservations.cloud import Cloud, Killed
 from tests.threads import at_once
 
-WATCHER = "tests.reservations.watcher"
 SECOND = datetime.timedelta(seconds=1)
 
 
