@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 from importlib import metadata
 from pathlib import Path
 
@@ -359,6 +360,28 @@ class TestOnlineDataMigrations:
             ),
             "",
         )
+        # Their owners are recorded though there are none.
+        with migrated.engine.connect() as connection:
+            for name in (models.Project.external_id, models.User.external_id):
+                names = connection.scalars(sa.select(name)).all()
+                assert names == [str(uuid.UUID(int=0))]
+
+    def test_what_is_there_stays(self, broken: Database) -> None:
+        provider, consumer = models.ResourceProvider, models.Consumer
+        with broken.engine.begin() as connection:
+            ids = connection.scalars(sa.select(provider.id).order_by(provider.id))
+            root, child, *_ = ids
+            placed = sa.update(provider).where(provider.id == child)
+            connection.execute(placed.values(root_provider_id=root))
+        assert manage.main(["db", "online_data_migrations"]) == 0
+        with broken.engine.begin() as connection:
+            connection.execute(sa.update(consumer).values(generation=9))
+        assert manage.main(["db", "online_data_migrations"]) == 0
+        with broken.engine.connect() as connection:
+            stored = sa.select(provider.root_provider_id).where(provider.id == child)
+            assert connection.scalar(stored) == root
+            generations = connection.scalars(sa.select(consumer.generation))
+            assert set(generations) == {9}
 
     def test_all_is_repaired_in_batches(
         self, broken: Database, capsys: pytest.CaptureFixture[str]
