@@ -50,7 +50,6 @@ _ALLOCATIONS = (
     .join(models.User, _of_user)
     .outerjoin(models.ConsumerType, _of_type)
 )
-_OF_CONSUMER = _ALLOCATIONS.where(models.Consumer.uuid == sa.bindparam("wanted"))
 _OF_CONSUMERS = _ALLOCATIONS.where(
     models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
 )
@@ -74,7 +73,7 @@ _OF_PROVIDER = (
 
 def list_by_consumer(connection: sa.Connection, uuid: str) -> Allocations:
     """Return the allocations of a consumer, in the order of provider and class ids."""
-    return _with_time(_list_exactly(connection, _OF_CONSUMER, "uuid", uuid))
+    return _with_time(_rows_of_consumers(connection, [uuid]))
 
 
 def list_by_consumers(
@@ -82,12 +81,18 @@ def list_by_consumers(
 ) -> dict[str, list[Allocation]]:
     """Return the allocations of consumers, by UUID, without those that have none."""
     allocations: dict[str, list[Allocation]] = {}
+    for each in _allocations_of(_rows_of_consumers(connection, uuids)):
+        allocations.setdefault(each.consumer.uuid, []).append(each)
+    return allocations
+
+
+def _rows_of_consumers(
+    connection: sa.Connection, uuids: Collection[str]
+) -> Sequence[Any]:
     wanted = sorted(exact_match.searchable(uuids))
     rows = storage.select_each(connection, _OF_CONSUMERS, "consumers", wanted)
-    for each in _allocations_of(rows):
-        if each.consumer.uuid in uuids:
-            allocations.setdefault(each.consumer.uuid, []).append(each)
-    return allocations
+    # MariaDB also finds UUIDs that differ in case.
+    return [row for row in rows if row.uuid in uuids]
 
 
 def load_freed(
@@ -110,25 +115,14 @@ def list_by_provider(
     They are ordered by consumer and class id. The generation is None, and there are no
     allocations, if there is no such provider.
     """
-    rows = _list_exactly(connection, _OF_PROVIDER, "provider_uuid", uuid)
+    if not exact_match.is_searchable(uuid):
+        return None, _with_time([])
+    found: Iterable[Any] = connection.execute(_OF_PROVIDER, {"wanted": uuid})
+    rows = [row for row in found if row.provider_uuid == uuid]
     # Allocations that lack a consumer or one of its names are not part of the API.
     complete = [row for row in rows if None not in (*row[:3], row.class_name)]
     number = rows[0].provider_generation if rows else None
     return number, _with_time(complete)
-
-
-def _list_exactly(
-    connection: sa.Connection,
-    query: sa.Select[*tuple[Any, ...]],
-    column: str,
-    uuid: str,
-) -> Sequence[Any]:
-    """Return the rows of a query for a ``wanted`` UUID that have exactly this UUID."""
-    if not exact_match.is_searchable(uuid):
-        return []
-    rows = connection.execute(query, {"wanted": uuid})
-    # MariaDB also finds UUIDs that differ in case.
-    return [row for row in rows if getattr(row, column) == uuid]
 
 
 def _with_time(rows: Sequence[Any]) -> Allocations:

@@ -78,8 +78,7 @@ def replace(tx: Transaction, consumers: Mapping[int, str], seconds: int) -> int:
         execute(tx.connection, sa.insert(models.LEASES), chunk)
     for key, uuid in consumers.items():
         kind = entry.LEASE_RENEWED if key in before else entry.LEASE_GRANTED
-        old = as_text(before[key]) if key in before else None
-        record(tx, kind, uuid, old, as_text(end))
+        record(tx, kind, uuid, before.get(key), end)
     return end
 
 
@@ -96,17 +95,18 @@ def record(
     tx: Transaction,
     kind: str,
     consumer_uuid: str,
-    before: str | None,
-    after: str | None,
+    before: int | None,
+    after: int | None,
 ) -> None:
     """Record a change of the lease of a consumer.
 
     :param kind: one of the types that begin with ``lease.``
-    :param before: its former end, in ISO 8601; None if there was no lease
+    :param before: its former end; None if there was no lease
     :param after: its end from now on; None if the lease is gone
     """
-    old = {"expires_at": before} if before else None
-    new = {"expires_at": after} if after else None
+    old, new = (
+        None if end is None else {"expires_at": as_text(end)} for end in (before, after)
+    )
     tx.record([Entry(kind, consumer_uuid, old, new)])
 
 

@@ -14,7 +14,6 @@ from placement import errors, measure
 from placement.db import models
 from placement.model import entry
 from placement.model.lease import Lease
-from placement.model.moment import as_text
 from placement.objects import clock, lease, locking, replacing
 from placement.objects.ledger import Ledger
 from placement.objects.locking import Held
@@ -94,8 +93,7 @@ def confirm(tx: Transaction, uuid: str) -> None:
         raise _no_lease(uuid)
     lease.remove(tx, ends)
     [end] = ends.values()
-    ends_at = as_text(end)
-    lease.record(tx, entry.LEASE_CONFIRMED, uuid, ends_at, None)
+    lease.record(tx, entry.LEASE_CONFIRMED, uuid, end, None)
 
 
 def get(connection: sa.Connection, uuid: str) -> Lease:
@@ -191,8 +189,7 @@ def _end_some(tx: Transaction) -> list[str]:
     ends = lease.load(tx.connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
     for uuid, end in sorted(ended.items()):
-        ends_at = as_text(end)
-        lease.record(tx, entry.LEASE_EXPIRED, uuid, ends_at, None)
+        lease.record(tx, entry.LEASE_EXPIRED, uuid, end, None)
     replacing.delete_held(tx, _narrow(held, ended.keys()))
     _forget_orphans(tx, due, now)
     return sorted(ended)
