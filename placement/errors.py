@@ -4,6 +4,8 @@ Errors common to all services are in ``placement_foundation.errors`` and can be 
 from here as well. Callers see each code with ``placement.`` in front.
 """
 
+import contextlib
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -126,6 +128,22 @@ class UnusableTable(Unavailable):
     """A table that this service adds to the schema is missing, or may not be used."""
 
     code = "table_unusable"
+
+
+@contextlib.contextmanager
+def retold(
+    kinds: type[ServiceError] | tuple[type[ServiceError], ...],
+    beginning: str,
+    told: type[ServiceError] | None = None,
+) -> Iterator[None]:
+    """Raise errors of some kinds again, with something in front of their messages.
+
+    :param told: the error to raise; None means the same
+    """
+    try:
+        yield
+    except kinds as exc:
+        raise (told or type(exc))(f"{beginning}{exc}") from exc
 
 
 def describe(version: Version) -> Json:

@@ -26,14 +26,8 @@ def replace_aggregates(call: Call[None], tx: Transaction) -> Reply:
     aggregates = wire.parse_aggregates(call.body)
     if aggregates.generation is not None:
         resource_provider.check_generation(provider, aggregates.generation)
-    try:
-        generation = aggregate.replace_all(
-            tx,
-            provider,
-            aggregates.parts,
-            bump=aggregates.generation is not None,
-        )
-    except errors.ConcurrentUpdate as exc:
-        raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
+    bump = aggregates.generation is not None
+    with errors.retold(errors.ConcurrentUpdate, "Update conflict: "):
+        generation = aggregate.replace_all(tx, provider, aggregates.parts, bump=bump)
     value = Belongings(aggregates.parts, generation)
     return Reply(value, modified=clock.now())

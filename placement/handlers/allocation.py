@@ -50,12 +50,9 @@ def replace_of_consumer(call: Call[str], tx: Transaction) -> Reply:
     }
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
     attempts = settings.allocation_conflict_retry_count
-    try:
+    failed = f"Unable to allocate inventory for consumer {call.subject}: "
+    with errors.retold(errors.NotFound, failed, errors.BadRequest):
         replacing.replace_all(tx, [claim], attempts=attempts)
-    except errors.NotFound as exc:
-        raise errors.BadRequest(
-            f"Unable to allocate inventory for consumer {call.subject}: {exc}"
-        ) from exc
     return Reply()
 
 
@@ -69,10 +66,9 @@ def replace_of_consumers(call: Call[None], tx: Transaction) -> Reply:
     """
     claims = wire.parse_claims(call.body)
     attempts = call.context.settings.allocation_conflict_retry_count
-    try:
+    failed = "Unable to allocate inventory "
+    with errors.retold(errors.NotFound, failed, errors.BadRequest):
         replacing.replace_all(tx, claims, attempts=attempts)
-    except errors.NotFound as exc:
-        raise errors.BadRequest(f"Unable to allocate inventory {exc}") from exc
     return Reply()
 
 

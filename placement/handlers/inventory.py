@@ -59,12 +59,11 @@ def create_inventory(
     name, wanted = call.body["resource_class"], wire.parse_inventory(call.body)
     failed = f"Unable to create inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
-    try:
+    with (
+        errors.retold(errors.NotFound, failed, errors.BadRequest),
+        errors.retold(errors.ConcurrentUpdate, "Update conflict: "),
+    ):
         generation = inventory.create(tx, provider, name, wanted)
-    except errors.NotFound as exc:
-        raise errors.BadRequest(f"{failed}{exc}") from exc
-    except errors.ConcurrentUpdate as exc:
-        raise errors.ConcurrentUpdate(f"Update conflict: {exc}") from exc
     return Reply(
         Belongings(wanted, generation),
         location=wire.path(provider.uuid, name),
@@ -89,16 +88,17 @@ def replace_inventories(
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
     inventories = wire.parse_inventories(call.body["inventories"])
     _check_capacity(provider, inventories, failed, reserved_may_be_total)
-    try:
+    unknown = (
+        f"Unknown resource class in inventory for resource provider {provider.uuid}: "
+    )
+    with (
+        errors.retold(errors.NotFound, unknown, errors.BadRequest),
+        errors.retold(
+            (errors.InventoryInUse, errors.ConcurrentUpdate), "update conflict: "
+        ),
+    ):
         wire.check_class_names(call.body["inventories"])
         generation = inventory.replace_all(tx, provider, inventories)
-    except errors.NotFound as exc:
-        raise errors.BadRequest(
-            f"Unknown resource class in inventory for resource provider "
-            f"{provider.uuid}: {exc}"
-        ) from exc
-    except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
-        raise type(exc)(f"update conflict: {exc}") from exc
     value = Belongings(inventories, generation)
     return Reply(value, modified=clock.now() if inventories else None)
 
@@ -120,10 +120,8 @@ def update_inventory(
     name, wanted = call.path["resource_class"], wire.parse_inventory(call.body)
     failed = f"Unable to update inventory for resource provider {provider.uuid}: "
     _check_capacity(provider, {name: wanted}, failed, reserved_may_be_total)
-    try:
+    with errors.retold(errors.ConcurrentUpdate, "update conflict: "):
         generation = inventory.update(tx, provider, name, wanted)
-    except errors.ConcurrentUpdate as exc:
-        raise errors.ConcurrentUpdate(f"update conflict: {exc}") from exc
     value = Belongings(wanted, generation)
     return Reply(value, modified=clock.now())
 
@@ -137,12 +135,12 @@ def delete_inventory(call: Call[None], tx: Transaction) -> Reply:
     """
     provider = call.lock_provider(tx)
     name = call.path["resource_class"]
-    try:
+    with errors.retold(
+        (errors.InventoryInUse, errors.ConcurrentUpdate),
+        f"Unable to delete inventory of class {name}: ",
+        errors.ConcurrentUpdate,
+    ):
         inventory.delete(tx, provider, name)
-    except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
-        raise errors.ConcurrentUpdate(
-            f"Unable to delete inventory of class {name}: {exc}"
-        ) from exc
     return Reply()
 
 

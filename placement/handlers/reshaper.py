@@ -21,8 +21,7 @@ def reshape(call: Call[None], tx: Transaction) -> Reply:
     """
     shapes, claims = wire.parse_shapes(call.body), wire.parse_claims(call.body)
     attempts = call.context.settings.allocation_conflict_retry_count
-    try:
+    failed = "malformed reshaper data: "
+    with errors.retold(errors.NotFound, failed, errors.BadRequest):
         reshaper.reshape(tx, shapes, claims, attempts=attempts)
-    except errors.NotFound as exc:
-        raise errors.BadRequest(f"malformed reshaper data: {exc}") from exc
     return Reply()

@@ -82,8 +82,6 @@ def delete_class(call: Call[None], tx: Transaction) -> Reply:
         raise errors.BadRequest(
             f"{failed}Cannot delete standard resource class {found.name}."
         )
-    try:
+    with errors.retold(errors.Conflict, failed):
         resource_class.delete(tx, found)
-    except errors.Conflict as exc:
-        raise errors.Conflict(f"{failed}{exc}") from exc
     return Reply()

@@ -47,16 +47,13 @@ def create_provider(call: Call[None], tx: Transaction) -> Reply:
     """
     name, uuid = call.body["name"], wire.parse_uuid(call.body)
     parent_uuid = call.body.get("parent_provider_uuid")
-    try:
+    failed = f'Unable to create resource provider "{name}", {uuid}: '
+    with errors.retold(errors.BadRequest, failed):
         if not name:
             raise errors.BadRequest("name is required")
         if parent_uuid == uuid:
             raise errors.BadRequest("parent provider UUID cannot be same as UUID")
         created = creation.create(tx, uuid, name, parent_uuid)
-    except errors.BadRequest as exc:
-        raise errors.BadRequest(
-            f'Unable to create resource provider "{name}", {uuid}: {exc}'
-        ) from exc
     return Reply(created, location=wire.path(uuid), modified=clock.now())
 
 
@@ -71,17 +68,14 @@ def update_provider(
     """
     named = call.load(tx.connection)
     if "parent_provider_uuid" in call.body:
-        try:
+        failed = f"Unable to save resource provider {named.uuid}: "
+        with errors.retold(errors.BadRequest, failed):
             provider = reparenting.move(
                 tx,
                 named,
                 call.body["parent_provider_uuid"],
                 allow_reparenting=allow_reparenting,
             )
-        except errors.BadRequest as exc:
-            raise errors.BadRequest(
-                f"Unable to save resource provider {named.uuid}: {exc}"
-            ) from exc
     else:
         provider = resource_provider.lock(tx, named)
     creation.rename(tx, provider, call.body["name"])

@@ -161,12 +161,9 @@ def delete(tx: Transaction, provider: ResourceProvider) -> None:
             f"Unable to delete parent resource provider {provider.uuid}: "
             "It has child resource providers."
         )
-    try:
+    failed = f"Unable to delete resource provider {provider.uuid}: "
+    with errors.retold(errors.ProviderInUse, failed):
         delete_many(tx, [provider])
-    except errors.ProviderInUse as exc:
-        raise errors.ProviderInUse(
-            f"Unable to delete resource provider {provider.uuid}: {exc}"
-        ) from exc
 
 
 def delete_many(tx: Transaction, providers: Sequence[ResourceProvider]) -> None:

@@ -46,11 +46,11 @@ def reshape(
     _check_providers(shapes, held)
     replacing.check_claims(held)
     _check_classes(tx, shapes, names)
-    try:
+    with errors.retold(
+        (errors.InventoryInUse, errors.ConcurrentUpdate), "update conflict: "
+    ):
         replacing.check_attempts(attempts)
         _reshape(tx, shapes, held)
-    except (errors.InventoryInUse, errors.ConcurrentUpdate) as exc:
-        raise type(exc)(f"update conflict: {exc}") from exc
 
 
 def _check_providers(shapes: Mapping[str, Shape], held: Held) -> None:
