@@ -27,8 +27,8 @@ from placement.objects.locking import Held
 from placement.objects.transaction import Connection, Transaction
 from placement.operation import Context
 from placement.questions.explanation import explanation
-from placement.questions.explanation.explanation import Explanation, ExplanationQuery
-from placement.questions.explanation.report import Wanted
+from placement.questions.explanation.explanation import ExplanationQuery
+from placement.questions.explanation.report import Report, Wanted
 from placement.questions.placing import choosing
 from placement.questions.placing.choosing import Chosen, Present
 from placement.questions.placing.filling import Choice, domains_of, hosts_of
@@ -97,7 +97,7 @@ class Refused(errors.ConcurrentUpdate):
 class NoHostServes(errors.NoRoom):
     """There is no room for any consumer, for these ``reasons``."""
 
-    def __init__(self, message: str, reasons: Explanation) -> None:
+    def __init__(self, message: str, reasons: Report) -> None:
         super().__init__(message)
         self.reasons = reasons
 
@@ -369,7 +369,7 @@ def _check_enough(part: _Part, scene: Scene) -> None:
     raise errors.NoRoom(detail)
 
 
-def _explain(asked: Placing) -> Explanation:
+def _explain(asked: Placing) -> Report:
     """Return why nothing fits. No lock is held any more: it may take a second."""
     kept = asked.context.forest_cache
     forest = asked.ledger.read(lambda connection: cache.load(connection, kept))

@@ -7,14 +7,10 @@ from placement.model.allocation import Holder
 from placement.model.constraint import Constraint, Room
 from placement.model.inventory import InventoryUsage
 from placement.questions.explanation import sentence
-from placement.questions.explanation.explanation import (
-    Explanation,
-    ExplanationQuery,
-    Holders,
-    Judged,
-)
+from placement.questions.explanation.explanation import ExplanationQuery
 from placement.questions.explanation.finding import Verdict
-from placement.questions.explanation.report import Wanted
+from placement.questions.explanation.nearness import Host
+from placement.questions.explanation.report import Holders, Report, Wanted
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
 from placement.schemas.query import unexpected
@@ -102,13 +98,13 @@ class _Detail(NamedTuple):
 class _Shown(NamedTuple):
     """A host, with the details of the verdicts on it."""
 
-    judged: Judged
+    host: Host
     details: Mapping[Constraint, _Detail]
 
     @property
     def unmet(self) -> list[_Detail]:
         """The details of the constraints that it does not meet."""
-        return [self.details[each] for each in self.judged.host.unmet]
+        return [self.details[each] for each in self.host.unmet]
 
 
 HOLDER = record(consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_OR_NULL)
@@ -151,8 +147,8 @@ VERDICT = record(
     closest=Item(record(**CLOSEST), lambda detail: detail, optional="verdict.closest"),
 )
 NAME = {
-    "uuid": Item(TEXT, "judged.host.tree.root.uuid"),
-    "name": Item(TEXT_OR_NULL, "judged.host.tree.root.name"),
+    "uuid": Item(TEXT, "host.tree.root.uuid"),
+    "name": Item(TEXT_OR_NULL, "host.tree.root.name"),
 }
 NEAR = record(**NAME, unmet=[FINDING])
 HOST = record(
@@ -162,14 +158,14 @@ HOST = record(
 )
 
 
-def _show(hosts: Iterable[Judged], explanation: Explanation) -> list[_Shown]:
+def _show(hosts: Iterable[Host], report: Report) -> list[_Shown]:
     """Return hosts with all details."""
     return [
         _Shown(
             host,
             {
                 constraint: _detail(
-                    verdict, constraint not in host.host.unmet, explanation.holders
+                    verdict, constraint not in host.unmet, report.holders
                 )
                 for constraint, verdict in host.verdicts.items()
             },
@@ -191,12 +187,12 @@ def _detail(verdict: Verdict, met: bool, holders: Holders | None) -> _Detail:
 
 # An explanation, in numbers and in words.
 render = record(
-    serves=Item(INTEGER, "report.serves"),
-    hosts=Item(INTEGER, "report.hosts"),
-    summary=Item(TEXT, lambda explanation: sentence.summary(explanation.report)),
-    constraints=Item([FIGURES], "report.figures"),
-    changes=Item([CHANGE], "report.changes", optional=True),
+    serves=Item(INTEGER, "serves"),
+    hosts=Item(INTEGER, "hosts"),
+    summary=Item(TEXT, sentence.summary),
+    constraints=Item([FIGURES], "figures"),
+    changes=Item([CHANGE], "changes", optional=True),
     near=Item([NEAR], lambda each: _show(each.near, each), optional="near"),
     host=Item([HOST], lambda each: _show(each.asked, each) or None, optional=True),
-    complete=Item(BOOLEAN, "report.complete"),
+    complete=Item(BOOLEAN, "complete"),
 )

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 from placement.microversion import MAXIMUM
 from placement.questions.candidates import CandidateQuery, Candidates
 from placement.questions.capacity import Capacity, CapacityQuery
-from placement.questions.explanation.explanation import Explanation, ExplanationQuery
+from placement.questions.explanation.explanation import ExplanationQuery
+from placement.questions.explanation.report import Report
 from placement.questions.what_if import CloudChange, Difference, World
 from placement.schemas import (
     allocation_candidate,
@@ -43,7 +44,7 @@ PARSERS: Mapping[str, ByVersion[Parser]] = {
 }
 RENDERERS: Mapping[type, Described[Any]] = {
     Candidates: allocation_candidate.render,
-    Explanation: explanation.render,
+    Report: explanation.render,
     Capacity: capacity.render,
 }
 
@@ -130,7 +131,7 @@ def _parse_difference(difference: Json) -> Difference:
 
 
 @described({"anyOf": [each.describe(MAXIMUM) for each in RENDERERS.values()]})
-def render(value: Candidates | Explanation | Capacity, view: View) -> Json:
+def render(value: Candidates | Report | Capacity, view: View) -> Json:
     """Render an answer in the newest shape of the operation that gives it."""
     newest = dataclasses.replace(view, version=MAXIMUM)
     return RENDERERS[type(value)](value, newest)

@@ -3,23 +3,15 @@
 import contextlib
 import dataclasses
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Collection
 
 from placement import errors
 from placement.forest.forest import Forest
-from placement.model.allocation import Holder
-from placement.model.constraint import Constraint, Room
 from placement.model.request import Request
 from placement.questions import name
-from placement.questions.explanation import finding, report
-from placement.questions.explanation.finding import Verdict
-from placement.questions.explanation.nearness import Host
-from placement.questions.explanation.report import Report, Wanted
+from placement.questions.explanation import report
+from placement.questions.explanation.report import Holders, Report, Wanted
 from placement.questions.explanation.survey import Deadline, Survey
-
-# The consumers that hold most of each inventory, by UUID of the provider and class.
-Holders: TypeAlias = Mapping[tuple[str, str], Sequence[Holder]]
 
 UNKNOWN_HOST = "No resource provider with uuid or name {host} found"
 
@@ -41,37 +33,7 @@ class ExplanationQuery:
         return frozenset().union(*(group.resources for group in self.request.groups))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Judged:
-    """A host, with the verdict on each constraint."""
-
-    host: Host
-    verdicts: Mapping[Constraint, Verdict]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Explanation:
-    """A report, with details of the hosts in it.
-
-    ``near`` and ``holders`` are None if they were not requested.
-    """
-
-    report: Report
-    near: tuple[Judged, ...] | None
-    asked: tuple[Judged, ...]
-    holders: Holders | None = None
-
-    def lacking(self) -> frozenset[str]:
-        """Return the UUIDs of the providers that were found to have too little room."""
-        return frozenset(
-            verdict.closest.uuid
-            for host in (*(self.near or ()), *self.asked)
-            for verdict in host.verdicts.values()
-            if isinstance(verdict.constraint, Room) and verdict.closest
-        )
-
-
-def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
+def explain(forest: Forest, question: ExplanationQuery) -> Report:
     """Return an explanation of why hosts do not serve a request.
 
     :raises BadRequest: a trait or resource class does not exist
@@ -83,19 +45,14 @@ def explain(forest: Forest, question: ExplanationQuery) -> Explanation:
     hosts = tuple(_find(host, forest) for host in question.wanted.hosts)
     survey = Survey(everything, question.request)
     wanted = dataclasses.replace(question.wanted, hosts=hosts)
-    result = report.report(survey, wanted, deadline)
-    return Explanation(
-        result,
-        None if result.near is None else _judge(survey, result.near),
-        _judge(survey, result.asked),
-    )
+    return report.report(survey, wanted, deadline)
 
 
 def prepare(
     question: ExplanationQuery,
-    explain: Callable[[], Explanation],
+    explain: Callable[[], Report],
     list_holders: Callable[[Collection[str]], Holders],
-) -> Callable[[], Explanation]:
+) -> Callable[[], Report]:
     """Return a function that returns the explanation, with holders if they are wanted.
 
     Only the explanation shows which inventories matter, and their holders have to be of
@@ -126,7 +83,3 @@ def _find(host: str, forest: Forest) -> str:
         if forest.tree_of(plain):
             return plain
     raise errors.NotFound(UNKNOWN_HOST.format(host=host))
-
-
-def _judge(asked: Survey, hosts: Sequence[Host]) -> tuple[Judged, ...]:
-    return tuple(Judged(host, finding.judge(asked, host.tree)) for host in hosts)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from placement.model.constraint import (
     Constraint,
@@ -22,7 +22,7 @@ from placement.model.constraint import (
 )
 from placement.model.tree import Tree
 from placement.questions.explanation.alike import Kind
-from placement.questions.explanation.finding import meeting_of
+from placement.questions.explanation.finding import Verdict, judge, meeting_of
 from placement.questions.explanation.relaxation import Set, weight
 from placement.questions.explanation.survey import Deadline, Survey
 
@@ -48,10 +48,14 @@ MOST_BLAMED = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host, and the constraints that it does not meet: none, if it serves."""
+    """A host, and the constraints that it does not meet: none, if it serves.
+
+    ``verdicts`` has the providers that meet each constraint, and the closest other one.
+    """
 
     tree: Tree
     unmet: tuple[Constraint, ...]
+    verdicts: Mapping[Constraint, Verdict]
 
 
 class Nearness:
@@ -89,7 +93,7 @@ class Nearness:
         least in proportion.
         """
         places = {tree: at for at, tree in enumerate(self._survey.snapshot.trees)}
-        near: list[tuple[int, float, int, Host]] = []
+        near: list[tuple[int, float, int, Tree, tuple[Constraint, ...]]] = []
         for kind in sorted(kinds, key=self._least_weight):
             is_enough = len(near) >= most
             if is_enough and (not most or self._least_weight(kind) > near[-1][0]):
@@ -98,16 +102,18 @@ class Nearness:
                 break
             unmet = self.unmet(kind)
             near += [
-                (
-                    weight(unmet),
-                    self._lack(tree, unmet),
-                    places[tree],
-                    Host(tree, unmet),
-                )
+                (weight(unmet), self._lack(tree, unmet), places[tree], tree, unmet)
                 for tree in kind.trees
             ]
             near = sorted(near, key=lambda each: each[:3])[:most]
-        return [host for *_, host in near]
+        return [self._host(tree, unmet) for *_, tree, unmet in near]
+
+    def host(self, tree: Tree, kind: Kind) -> Host:
+        """Return a host of a kind, with what it does not meet."""
+        return self._host(tree, self.unmet(kind))
+
+    def _host(self, tree: Tree, unmet: tuple[Constraint, ...]) -> Host:
+        return Host(tree, unmet, judge(self._survey, tree))
 
     def _least_weight(self, kind: Kind) -> int:
         return weight(self._listed(self.missed(kind)))

@@ -2,9 +2,11 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from placement.model.constraint import Constraint, HasInventory, Together
+from placement.model.allocation import Holder
+from placement.model.constraint import Constraint, HasInventory, Room, Together
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
 from placement.questions.explanation.nearness import Host, Nearness
@@ -12,6 +14,9 @@ from placement.questions.explanation.reason import Reason, Step, reasons_of
 from placement.questions.explanation.relaxation import Set, Target, target_of
 from placement.questions.explanation.smaller import Offer, Smaller, largest, offer_for
 from placement.questions.explanation.survey import Deadline, Survey
+
+# The consumers that hold most of each inventory, by UUID of the provider and class.
+Holders: TypeAlias = Mapping[tuple[str, str], Sequence[Holder]]
 
 # The most constraints that a change drops.
 MOST_DROPPED = 2
@@ -52,7 +57,7 @@ class QueryChange:
 class Report:
     """An explanation. It is not ``complete`` if the time ran out.
 
-    ``changes`` and ``near`` are None if they were not requested.
+    ``changes``, ``near`` and ``holders`` are None if they were not requested.
     """
 
     serves: int
@@ -63,6 +68,16 @@ class Report:
     near: tuple[Host, ...] | None
     asked: tuple[Host, ...]
     complete: bool
+    holders: Holders | None = None
+
+    def lacking(self) -> frozenset[str]:
+        """Return the UUIDs of the providers that were found to have too little room."""
+        return frozenset(
+            verdict.closest.uuid
+            for host in (*(self.near or ()), *self.asked)
+            for verdict in host.verdicts.values()
+            if isinstance(verdict.constraint, Room) and verdict.closest
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +122,7 @@ class _Reporter:
         trees = self._survey.snapshot.tree_by_uuid
         kinds = {tree: kind for kind in self._survey.kinds for tree in kind.trees}
         hosts = tuple(
-            Host(tree, self._nearness.unmet(kinds[tree]))
+            self._nearness.host(tree, kinds[tree])
             for tree in dict.fromkeys(trees[uuid] for uuid in self._wanted.hosts)
         )
         if not self._serves or self._wanted.near is not None:
