@@ -211,7 +211,7 @@ def _may_join(context: Context, order: Order) -> bool:
         and context.forest_cache.is_keeping
         and len(order.consumers) <= MOST_CONSUMERS
         and len(wish.request.groups) == 1
-        and not wish.names_all
+        and not (wish.spread or wish.together or wish.prefer)
         and not order.lease_seconds
         and not order.dry_run
     )

@@ -1,14 +1,15 @@
-"""Reads the stored trees that matter to a declaration."""
+"""Reads stored trees: those that matter to a declaration, and all declared ones."""
 
 import unicodedata
 from collections.abc import Collection, Iterable
 
+from placement.declaration import unit
 from placement.declaration.outcome import Terms
 from placement.declaration.world import StoredTrees, world_of
 from placement.forest import loading, reading
 from placement.forest.cache import CachedForest
 from placement.forest.vocabulary import Vocabulary
-from placement.model.declaration import Declarations, DeclaredTree
+from placement.model.declaration import DeclaredTree, Remembered
 from placement.model.tree import Tree
 from placement.objects import declared, resource_provider
 from placement.objects.transaction import Connection
@@ -53,13 +54,34 @@ def list_members(connection: Connection, trees: Collection[DeclaredTree]) -> lis
     return [place.uuid for place in places]
 
 
-def load_declared(
-    connection: Connection, owner: str | None, cache: CachedForest | None = None
-) -> StoredTrees:
-    """Return everything that was declared, by one owner or by all, and its trees."""
-    everything: Declarations = declared.load_all(connection, owner)
-    _, loaded, _ = _load(connection, set(), set(everything), cache)
-    return world_of(loaded, everything, (), ())
+def list_declared(
+    connection: Connection,
+    owner: str | None,
+    *,
+    drift: bool = False,
+    cache: CachedForest | None = None,
+) -> list[Remembered]:
+    """Return declarations, by owner and then by UUID of the provider.
+
+    :param owner: whose declarations; None means those of all
+    :param drift: leave out providers that are as declared
+    :param cache: keeps the forest, if it is kept
+    :raises UnusableTable: there is no table to remember declarations in
+    """
+    declared.check_table(connection)
+    everything = declared.load_all(connection, owner)
+    _, trees, _ = _load(connection, set(), set(everything), cache)
+    by_uuid = {member.uuid: member for tree in trees for member in tree.members}
+    every = []
+    for uuid, owners in everything.items():
+        provider = by_uuid.get(uuid)
+        for each, what in owners.items():
+            name = provider.name if provider else what.name
+            differences = tuple(unit.drift_of(what, provider, name or uuid))
+            root_uuid = provider.root_uuid if provider else None
+            every.append(Remembered(each, uuid, name, root_uuid, what, differences))
+    every.sort(key=lambda each: (each.owner, each.uuid))
+    return [each for each in every if each.drift or not drift]
 
 
 def _load(

@@ -13,7 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.declaration import applying, naming, remembered
+from placement.declaration import applying, naming
+from placement.declaration import reading as declarations
 from placement.declaration.outcome import Declaration, Outcome, Terms
 from placement.forest import loading, reading
 from placement.model.declaration import Change, DeclaredProvider, Names
@@ -154,40 +155,6 @@ def result_of(outcome: Outcome, number: int = 0) -> tuple[str, str | None]:
 
 def host_uuid(database: Database) -> str:
     return providers_of(database)["host"].uuid
-
-
-def test_what_is_in_use_is_refused_and_the_tree_untouched(
-    client: Client, database: Database
-) -> None:
-    apply(database, one_host())
-    client.claim(new_uuid(), {host_uuid(database): {"VCPU": 5}})
-    before = providers_of(database)["host"]
-    smaller = DeclaredProvider(
-        "host", inventories={"VCPU": Inventory(4)}, traits=frozenset(["CUSTOM_A"])
-    )
-    for parts, reason in (
-        ((smaller,), "5 VCPU of host are in use: a capacity of 4 is too small."),
-        (
-            (DeclaredProvider("host", traits=smaller.traits),),
-            "the inventory cannot be removed",
-        ),
-        (
-            (DeclaredProvider("host", inventories={"VCPU": None}),),
-            "5 VCPU of host are in use",
-        ),
-    ):
-        outcome = apply(database, Declaration([parts], Terms("fleet")))
-        result, why = result_of(outcome)
-        assert result == "refused"
-        assert reason in str(why)
-    for terms, trees in (
-        (Terms("fleet", prune=True, complete=True), []),
-        (Terms("gpu-team", force=True), [(smaller,)]),
-    ):
-        assert result_of(apply(database, Declaration(trees, terms)))[0] == "refused"
-    after = providers_of(database)["host"]
-    assert (after.generation, after.traits) == (before.generation, before.traits)
-    assert result_of(apply(database, one_host(16))) == ("changed", None)
 
 
 def post(client: Client, *trees: Any, **terms: Any) -> Any:
@@ -490,14 +457,6 @@ def test_whole_numbers_are_amounts_also_with_a_point(
     assert providers_of(database)["host"].inventories["VCPU"].total == 8
 
 
-def test_a_class_that_does_not_exist_prevents_its_tree_only(database: Database) -> None:
-    parts = DeclaredProvider("bad", inventories={"NOWHERE": Inventory(1)})
-    trees = [(parts,), (DeclaredProvider("good"),)]
-    outcome = apply(database, Declaration(trees, Terms("fleet")))
-    assert result_of(outcome) == ("refused", "No such resource class NOWHERE.")
-    assert result_of(outcome, 1) == ("created", None)
-
-
 def test_what_was_renamed_and_moved_has_drifted(
     client: Client, database: Database
 ) -> None:
@@ -588,7 +547,7 @@ def test_every_tree_is_done_or_untouched_when_the_process_is_killed(
             assert len(totals) == 1
             assert host.traits == gpu.traits == {f"CUSTOM_TURN_{totals.pop() % 2}"}
         drift = database.read(
-            lambda connection: remembered.list_declared(connection, None, drift=True)
+            lambda connection: declarations.list_declared(connection, None, drift=True)
         )
         assert drift == []
 

@@ -1,6 +1,7 @@
 """Declared hardware: applied as a whole, and what was declared."""
 
-from placement.declaration import applying, naming, remembered
+from placement.declaration import applying, naming
+from placement.declaration import reading as declarations
 from placement.operation import Call
 from placement.schemas import declaration as wire
 from placement_foundation.http.operation import Connection, Reply, reading
@@ -29,7 +30,7 @@ def list_declared(call: Call[None], connection: Connection) -> Reply:
     """
     query: wire.DeclaredQuery = call.query
     cache = call.context.forest_cache
-    listed = remembered.list_declared(
+    listed = declarations.list_declared(
         connection, query.owner, drift=query.drift, cache=cache
     )
     return Reply(listed)

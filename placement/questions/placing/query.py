@@ -66,16 +66,6 @@ class Wish:
     prefer: tuple[Preference, ...] = ()
     consider: int = 500
 
-    @property
-    def class_names(self) -> set[str]:
-        """The resource classes that each consumer uses."""
-        return {name for group in self.request.groups for name in group.resources}
-
-    @property
-    def names_all(self) -> bool:
-        """Whether it is also about trees that the query alone does not need."""
-        return bool(self.spread or self.together or self.prefer)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
