@@ -1,16 +1,24 @@
 """One process at a time checks the hosts, whatever happens to it."""
 
 import datetime
+import random
+import sys
+import time
+from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
+from placement_foundation.database.storage import Database
 from placement_foundation.observing import telemetry
 from placement_reservations import measure
 from placement_reservations.lifecycle import health, watching
 from placement_reservations.lifecycle.turn import Loop
-from tests.reservations.cloud import Cloud, Killed
+from tests import programs
+from tests.reservations.cloud import DAY, Cloud, Killed
 from tests.threads import at_once
 
+WATCHER = "tests.reservations.watcher"
 SECOND = datetime.timedelta(seconds=1)
 
 
@@ -185,3 +193,63 @@ def test_one_of_several_that_begin_together_has_begun(cloud: Cloud) -> None:
         (claim,) = filter(None, begun)
         watching.end(cloud.world, claim, cloud.clock.now(), 0)
         cloud.clock.advance(cloud.world.rules.watch)
+
+
+@pytest.mark.lengthy
+def test_shifts_of_processes_that_are_killed_do_not_overlap(
+    books: Database, books_url: str, tmp_path: Path
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    history = tmp_path / "history"
+    history.touch()
+
+    def begin() -> Popen[bytes]:
+        arguments = [books_url, str(history), str(chance.random())]
+        return Popen(
+            [sys.executable, "-m", WATCHER, *arguments],
+            env=programs.environment(tmp_path),
+        )
+
+    def wait_for(what: str, times: int) -> None:
+        deadline = time.monotonic() + 60
+        while history.read_text().count(what) < times:
+            assert time.monotonic() < deadline, history.read_text()
+            time.sleep(0.02)
+
+    watchers = [begin() for _ in range(3)]
+    try:
+        for _ in range(3):
+            count = history.read_text().count("begins")
+            wait_for("begins", count + 1)
+            time.sleep(chance.uniform(0, 0.5))
+            # The one that has begun, if it has not ended.
+            last = history.read_text().split()[-1].partition(".")[0]
+            (at_work,) = (each for each in watchers if str(each.pid) == last)
+            at_work.kill()
+            at_work.wait()
+            watchers.remove(at_work)
+            watchers.append(begin())
+        ended = history.read_text().count("ended")
+        wait_for("ended", ended + 2)
+    finally:
+        for each in watchers:
+            each.kill()
+            each.wait()
+    lines = [line.split() for line in history.read_text().splitlines()]
+    confirmed = {shift for what, shift in lines if what == "ended"}
+    assert confirmed
+    for shift in confirmed:
+        began, ends = lines.index(["begins", shift]), lines.index(["ends", shift])
+        meanwhile = [what for what, _ in lines[began + 1 : ends]]
+        assert "begins" not in meanwhile, (seed, lines)
+
+
+def test_the_first_turn_after_a_day_checks_the_hosts(cloud: Cloud) -> None:
+    loop = Loop(cloud.world)
+    loop.turn()
+    looks(cloud)
+    cloud.clock.advance(DAY)
+    loop.turn()
+    assert looks(cloud) == 1
