@@ -76,7 +76,7 @@ class Call(operation.Call[S, Context]):
 
     def forest(self) -> Forest:
         """Return the forest at this moment: the kept one, or one read for this call."""
-        return self.read(self.forest_of)
+        return self.database.read(self.forest_of)
 
     def forest_of(self, connection: Connection) -> Forest:
         """Return the forest at the moment of a transaction; see ``forest``."""

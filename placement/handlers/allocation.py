@@ -1,6 +1,10 @@
 """Allocations, of consumers and of providers."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from placement import errors
+from placement.model.allocation import Claim
 from placement.model.resource_provider import Belongings
 from placement.objects import allocation, replacing
 from placement.objects.transaction import Transaction
@@ -49,11 +53,8 @@ def replace_of_consumer(call: Call[str], tx: Transaction) -> Reply:
         "user_id": settings.incomplete_consumer_user_id,
     }
     claim = wire.parse_claim(call.subject, {**incomplete, **call.body})
-    attempts = settings.allocation_conflict_retry_count
     failed = f"Unable to allocate inventory for consumer {call.subject}: "
-    with errors.retold(errors.NotFound, failed, errors.BadRequest):
-        replacing.replace_all(tx, [claim], attempts=attempts)
-    return Reply()
+    return _replace(call, tx, [claim], failed)
 
 
 @writing
@@ -65,10 +66,17 @@ def replace_of_consumers(call: Call[None], tx: Transaction) -> Reply:
     :raises Conflict: an amount does not fit
     """
     claims = wire.parse_claims(call.body)
+    return _replace(call, tx, claims, "Unable to allocate inventory ")
+
+
+def _replace(
+    call: Call[Any], tx: Transaction, claims: Sequence[Claim], failed: str
+) -> Reply:
     attempts = call.context.settings.allocation_conflict_retry_count
-    failed = "Unable to allocate inventory "
-    with errors.retold(errors.NotFound, failed, errors.BadRequest):
+    try:
         replacing.replace_all(tx, claims, attempts=attempts)
+    except errors.NotFound as exc:
+        raise errors.BadRequest(f"{failed}{exc}") from exc
     return Reply()
 
 

@@ -50,12 +50,13 @@ def replace_all(tx: Transaction, claims: Collection[Claim], *, attempts: int) ->
     """
     held = locking.hold(tx, locking.look_up(tx.connection, claims))
     check_claims(held)
-    with errors.retold(
-        errors.ConcurrentUpdate,
-        "Inventory and/or allocations changed while attempting to allocate: ",
-    ):
+    try:
         check_attempts(attempts)
         replace_held(tx, held, {})
+    except errors.ConcurrentUpdate as exc:
+        raise errors.ConcurrentUpdate(
+            f"Inventory and/or allocations changed while attempting to allocate: {exc}"
+        ) from exc
 
 
 def check_claims(held: Held) -> None:
