@@ -1,5 +1,6 @@
 """What an operator of bare metal expects, from enrolment to a request for nodes."""
 
+from placement_clients.record import TRAITS
 from tests.client import new_uuid
 from tests.nodes.world import GOLD, World, gold
 
@@ -34,6 +35,27 @@ def test_a_node_in_maintenance_is_not_allocated(world: World) -> None:
     world.nodes.call("DELETE", "/v1/nodes/n2/maintenance")
     world.run()
     assert world.candidates(f"{QUESTION}CUSTOM_POOL_GENERAL") == set(uuids[1:])
+
+
+def test_the_node_service_decides_about_traits(world: World) -> None:
+    *_, n3 = enrol_three(world)
+    world.run()
+    world.placement.put("/traits/CUSTOM_MANUAL", version="1.6")
+    generation = world.placement.get_part(n3, TRAITS).generation
+    world.placement.replace(n3, TRAITS, generation, {"CUSTOM_MANUAL"})
+    world.run()
+    assert world.traits(n3) == {"CUSTOM_POOL_GENERAL", "CUSTOM_RAID1"}
+
+
+def test_an_instance_keeps_its_resource_class(world: World) -> None:
+    *_, n3 = enrol_three(world)
+    world.run()
+    world.claim(n3, new_uuid())
+    world.nodes.change("n3", resource_class="baremetal.silver")
+    world.nodes.set_traits("n3", ["CUSTOM_POOL_B"])
+    assert world.run().failed == {n3}
+    assert world.inventories(n3) == gold()
+    assert world.traits(n3) == {"CUSTOM_POOL_B"}
 
 
 def test_a_deployed_node_is_not_allocated_again(world: World) -> None:

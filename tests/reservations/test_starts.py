@@ -6,7 +6,7 @@ import pytest
 
 from placement_foundation import errors
 from placement_reservations.lifecycle import termination
-from tests.reservations.cloud import DAY, HOUR, TODAY, Cloud
+from tests.reservations.cloud import DAY, HOUR, TODAY, Answered, Cloud
 
 SECOND = datetime.timedelta(seconds=1)
 
@@ -35,6 +35,25 @@ def test_a_lease_starts_when_placement_is_back(cloud: Cloud) -> None:
     cloud.assert_consistent()
 
 
+def test_after_one_error_the_next_attempt_succeeds(cloud: Cloud) -> None:
+    lease = cloud.order(3, start=TODAY + DAY)
+    attempts: list[str] = []
+
+    def fail_once(call: str) -> None:
+        if call.startswith("PUT") and call.endswith("/inventories"):
+            attempts.append(call)
+            if len(attempts) == 1:
+                raise Answered(500)
+
+    cloud.wire.before = fail_once
+    cloud.run_due(advance=DAY)
+    assert cloud.status(lease) == "STARTING"
+    cloud.run_due(advance=SECOND)
+    assert cloud.status(lease) == "ACTIVE"
+    assert attempts[1:] == attempts[:1]
+    cloud.assert_consistent()
+
+
 def test_an_outage_until_the_end_leaves_nothing(cloud: Cloud) -> None:
     lease = start_in_vain(cloud)
     with cloud.wire.cut():
@@ -60,6 +79,19 @@ def test_one_that_waits_can_be_deleted_at_once(cloud: Cloud) -> None:
     cloud.run_due(advance=HOUR)
     assert cloud.classes() == set()
     assert cloud.inventories() == {}
+
+
+def test_one_that_is_deleted_during_the_outage_goes_when_it_is_over(
+    cloud: Cloud,
+) -> None:
+    lease = start_in_vain(cloud)
+    with cloud.wire.cut(), pytest.raises(errors.Unavailable):
+        termination.delete(cloud.world, lease)
+    termination.delete(cloud.world, lease)
+    with pytest.raises(errors.NotFound):
+        cloud.lease(lease)
+    assert cloud.classes() == set()
+    assert cloud.count_slots() == 0
 
 
 def test_one_whose_host_is_gone_cannot_start(cloud: Cloud) -> None:

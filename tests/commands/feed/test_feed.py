@@ -7,7 +7,11 @@ import hmac
 import itertools
 import json
 import os
+import random
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+KILLS = 10
+# How long the program may work before it is killed, whatever it does, in seconds.
+LONGEST_LIFE = 1.0
 
 
 class Receiver(ThreadingHTTPServer):
@@ -340,6 +347,44 @@ def test_only_a_program_that_runs_on_waits_for_rights(
         with pytest.raises(refusal if once else LetIn):
             forward.run(once=once)
         assert len(pauses) == (0 if once else 1)
+
+
+@pytest.mark.lengthy
+def test_killed_at_any_moment_it_misses_nothing(
+    service: Served, provider: tuple[Client, str], receiver: Receiver, tmp_path: Path
+) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    secret, state = tmp_path / "secret", tmp_path / "state"
+    secret.write_text(SECRET)
+    arguments = [
+        *("--url", service.url, "--token", "admin", "--state", str(state)),
+        *("--webhook", receiver.url, "--secret-file", str(secret)),
+    ]
+    assert cli.main([*arguments, "--once"]) == 0
+    program = (
+        "import sys; from placement_clients.feed.cli import main; sys.exit(main())"
+    )
+    consumers = []
+    for number in range(KILLS):
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        seen, deadline = len(receiver.events), time.monotonic() + 60
+        consumers += [claim(provider) for _ in range(8)]
+        if number % 2:
+            time.sleep(chance.uniform(0, LONGEST_LIFE))
+        else:
+            while len(receiver.events) == seen and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.05))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert cli.main([*arguments, "--once"]) == 0
+    delivered = [each["subject"] for each in receiver.events]
+    assert list(dict.fromkeys(delivered)) == consumers
 
 
 class Killed(BaseException):
