@@ -8,7 +8,9 @@ import atexit
 import functools
 import os
 import shutil
+import struct
 import tempfile
+import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
+# How long it takes a process at most to make its file of numbers, in seconds.
+MAKING_SECONDS = 0.1
 # prometheus_client reads it when it is imported, so import that only when needed.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 # The method that records an amount; other kinds are added up.
@@ -157,6 +161,15 @@ def render(more: Iterable["Collector"] = ()) -> bytes:
 
     :param more: collectors of metrics that are computed for each page
     """
+    try:
+        return _render(more)
+    except struct.error:
+        # prometheus_client does not lock its files: one was empty, just being made.
+        time.sleep(MAKING_SECONDS)
+        return _render(more)
+
+
+def _render(more: Iterable["Collector"]) -> bytes:
     import prometheus_client
     from prometheus_client.multiprocess import MultiProcessCollector
 

@@ -220,6 +220,16 @@ policy_file = a file that does not exist.yaml
 """
 
 
+def test_a_page_that_meets_a_file_in_the_making_has_all_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(metrics.DIRECTORY, str(tmp_path))
+    unfinished = tmp_path / "counter_1.db"
+    unfinished.touch()
+    monkeypatch.setattr(time, "sleep", lambda seconds: unfinished.unlink())
+    assert metrics.render() == b""
+
+
 def test_with_an_identity_service_readers_of_the_fleet_may_see_it(
     database: Database, tmp_path: Path
 ) -> None:
