@@ -5,7 +5,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.objects import exact_match
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -60,11 +59,8 @@ def create_incomplete_consumers(
     :param user: the external id of the user to whom they will belong
     """
     owner = {
-        key: exact_match.insert_missing(tx.connection, column, [name])[name]
-        for key, column, name in (
-            ("project_id", models.Project.external_id, project),
-            ("user_id", models.User.external_id, user),
-        )
+        "project_id": _id_of(tx, models.Project, project),
+        "user_id": _id_of(tx, models.User, user),
     }
     missing = _consumers_without_record().order_by(models.Allocation.consumer_id)
     uuids = tx.connection.scalars(missing.limit(limit)).all()
@@ -85,3 +81,12 @@ def _consumers_without_record() -> sa.Select[Any]:
         .where(models.Consumer.id.is_(None))
         .distinct()
     )
+
+
+def _id_of(
+    tx: Transaction, model: type[models.Project | models.User], external_id: str
+) -> int:
+    """Return the id of an owner, who may be stored in what MySQL deems the same."""
+    storage.insert_missing(tx.connection, model, [{"external_id": external_id}])
+    query = sa.select(model.id).where(model.external_id == external_id)
+    return tx.connection.scalars(query).one()

@@ -14,6 +14,8 @@ import sqlalchemy as sa
 from placement.cmd import manage
 from placement.db import migration, models
 from placement.objects import online_migration
+from placement.objects.ledger import Ledger
+from placement.objects.transaction import Transaction
 from placement_foundation.database.storage import Database
 from tests import programs
 from tests.db import legacy
@@ -382,6 +384,19 @@ class TestOnlineDataMigrations:
             assert connection.scalar(stored) == root
             generations = connection.scalars(sa.select(consumer.generation))
             assert set(generations) == {9}
+
+    def test_an_owner_may_be_spelled_otherwise(self, broken: Database) -> None:
+        def create(tx: Transaction) -> int:
+            return online_migration.create_incomplete_consumers(
+                tx, 50, project="team", user="robot"
+            )
+
+        with broken.engine.begin() as connection:
+            connection.execute(sa.insert(models.Project).values(external_id="Team"))
+            connection.execute(sa.insert(models.User).values(external_id="Robot"))
+        # MySQL considers both names the same.
+        assert Ledger(broken).write(create) == 5
+        assert broken.read(online_migration.count_incomplete_consumers) == 0
 
     def test_all_is_repaired_in_batches(
         self, broken: Database, capsys: pytest.CaptureFixture[str]
