@@ -18,7 +18,7 @@ is changed, unless that is forced. A provider is removed only with ``prune``, if
 owner created it, and if it has nothing that this owner has not declared.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.declaration import grouping, unit
@@ -149,9 +149,8 @@ class _Planner:
         return self._assemble(result, root.name, root_uuid, pieces)
 
     def _assemble(
-        self, result: Result, name: str, uuid: str, pieces: Iterable[_Piece]
+        self, result: Result, name: str, uuid: str, pieces: Sequence[_Piece]
     ) -> TreePlan:
-        pieces = list(pieces)
         changes = tuple(change for piece in pieces for change in piece.changes)
         drift = tuple(change for piece in pieces for change in piece.drift)
         if not self._terms.force and any(change.owner for change in changes):

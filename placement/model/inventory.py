@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from placement.model.member import members_of
+
 # The largest amount that an inventory can have.
 LARGEST_AMOUNT = 0x7FFFFFFF
 
@@ -49,15 +51,7 @@ class InventoryUsage(Inventory):
     @classmethod
     def of(cls, inventory: Inventory, used: int) -> "InventoryUsage":
         """Return the usage of an inventory of which some is used."""
-        return cls(
-            inventory.total,
-            inventory.reserved,
-            inventory.min_unit,
-            inventory.max_unit,
-            inventory.step_size,
-            inventory.allocation_ratio,
-            used,
-        )
+        return cls(**members_of(inventory), used=used)
 
     def with_more(self, amount: int) -> "InventoryUsage":
         """Return the same inventory when more of it is used; less, if negative."""

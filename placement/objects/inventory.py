@@ -3,7 +3,7 @@
 import ctypes
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ from placement import errors
 from placement.db import models
 from placement.model import entry
 from placement.model.entry import Entry
-from placement.model.inventory import FIELDS, Inventory
+from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.model.member import members_of
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import resource_class, resource_provider
@@ -36,12 +36,15 @@ _STORED: sa.Select[*tuple[Any, ...]] = (
         _stored.resource_provider_id,
         _stored.resource_class_id,
         models.ResourceClass.name,
-        USED,
         *[getattr(_stored, name) for name in FIELDS],
     )
     .join(models.ResourceClass, models.ResourceClass.id == _stored.resource_class_id)
     .where(_stored.resource_provider_id.in_(sa.bindparam("providers", expanding=True)))
     .order_by(_stored.resource_provider_id, _stored.resource_class_id)
+)
+# A sum over allocations takes long, so it is made for some classes only.
+_USED_OF = _STORED.add_columns(USED).where(
+    _stored.resource_class_id.in_(sa.bindparam("classes", expanding=True))
 )
 _UPDATE = (
     sa.update(_stored)
@@ -50,21 +53,19 @@ _UPDATE = (
 )
 
 
-class Stored(NamedTuple):
-    """An inventory, the name of its class, and how much of it is used."""
+def load_used(
+    connection: sa.Connection, provider_ids: Iterable[int], class_ids: Iterable[int]
+) -> dict[Key, tuple[str, InventoryUsage]]:
+    """Return what providers have and use of some classes, with the names of these.
 
-    name: str
-    inventory: Inventory
-    used: int
-
-
-def load(connection: sa.Connection, provider_ids: Iterable[int]) -> dict[Key, Stored]:
-    """Return the inventories of providers, in the order of their ids and classes."""
+    They are in the order of the ids of providers and classes.
+    """
+    rows = storage.select_each(
+        connection, _USED_OF, "providers", provider_ids, classes=list(class_ids)
+    )
     return {
-        (provider_id, class_id): Stored(name, Inventory(*fields), int(used))
-        for provider_id, class_id, name, used, *fields in storage.select_each(
-            connection, _STORED, "providers", provider_ids
-        )
+        (provider_id, class_id): (name, InventoryUsage(*[*fields, int(used)]))
+        for provider_id, class_id, name, *fields, used in rows
     }
 
 
@@ -72,8 +73,7 @@ def list_by_provider(
     connection: sa.Connection, provider: ResourceProvider
 ) -> dict[str, Inventory]:
     """Return the inventories of a provider by class name, in class id order."""
-    loaded = load(connection, [provider.id]).values()
-    return {stored.name: stored.inventory for stored in loaded}
+    return dict(_load(connection, [provider]).values())
 
 
 def replace_all(
@@ -115,19 +115,19 @@ def replace_of_many(
         for provider, inventories in wanted.items()
         for name, inventory in inventories.items()
     }
-    stored = load(tx.connection, [provider.id for provider in wanted])
+    stored = _load(tx.connection, wanted)
     if left_out is not None:
         stored = {
             key: each
             for key, each in stored.items()
-            if key in rows or each.name in left_out
+            if key in rows or each[0] in left_out
         }
-    _remove(tx, wanted, stored, stored.keys() - rows.keys())
+    _remove(tx, wanted, stored.keys() - rows.keys())
     _update(tx, {key: rows[key] for key in rows.keys() & stored.keys()})
     _insert(tx, {key: rows[key] for key in rows.keys() - stored.keys()})
     before: dict[int, dict[str, Inventory]] = {}
-    for (provider_id, _), old in stored.items():
-        before.setdefault(provider_id, {})[old.name] = old.inventory
+    for (provider_id, _), (name, old) in stored.items():
+        before.setdefault(provider_id, {})[name] = old
     return [
         each
         for provider, inventories in wanted.items()
@@ -222,22 +222,32 @@ def _in_single_precision(ratio: float) -> float:
     return float(f"{ctypes.c_float(ratio).value:.6g}")
 
 
+def _load(
+    connection: sa.Connection, providers: Iterable[ResourceProvider]
+) -> dict[Key, tuple[str, Inventory]]:
+    """Return the inventories of providers, each with the name of its class."""
+    ids = [provider.id for provider in providers]
+    return {
+        (provider_id, class_id): (name, Inventory(*fields))
+        for provider_id, class_id, name, *fields in storage.select_each(
+            connection, _STORED, "providers", ids
+        )
+    }
+
+
 def _remove(
-    tx: Transaction,
-    providers: Iterable[ResourceProvider],
-    stored: Mapping[Key, Stored],
-    gone: Iterable[Key],
+    tx: Transaction, providers: Iterable[ResourceProvider], keys: Collection[Key]
 ) -> None:
     """Remove inventories of providers.
 
-    :param gone: which of the stored ones
     :raises InventoryInUse: some have allocations; the error names those of the first
         provider
     """
     used: dict[int, list[str]] = {}
-    for key in sorted(gone):
-        if stored[key].used:
-            used.setdefault(key[0], []).append(stored[key].name)
+    removed = {key[0] for key in keys}, {key[1] for key in keys}
+    for key, (name, inventory) in load_used(tx.connection, *removed).items():
+        if key in keys and inventory.used:
+            used.setdefault(key[0], []).append(name)
     for provider in providers:
         if provider.id in used:
             raise errors.InventoryInUse(
@@ -245,7 +255,7 @@ def _remove(
                 f"'{provider.uuid}' in use."
             )
     row = models.Inventory
-    for chunk in storage.chunks(sorted(gone)):
+    for chunk in storage.chunks(sorted(keys)):
         delete = (
             sa.delete(row)
             # MariaDB uses an index for the first condition only.

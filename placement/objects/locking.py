@@ -261,11 +261,9 @@ def load_inventories(
     uuids = {provider.id: uuid for uuid, provider in held.providers.items()}
     names = {class_id: name for name, class_id in held.names.class_ids.items()}
     inventories: dict[Place, InventoryUsage] = {}
-    for (provider_id, class_id), stored in inventory.load(connection, uuids).items():
-        name = names.get(class_id)
-        if name == stored.name:
-            place = uuids[provider_id], name
-            inventories[place] = InventoryUsage.of(stored.inventory, stored.used)
-        elif name is not None:
-            raise LostRaceError(f"the class {name} is now {stored.name}")
+    stored = inventory.load_used(connection, uuids, names)
+    for (provider_id, class_id), (name, usage) in stored.items():
+        if name != names[class_id]:
+            raise LostRaceError(f"the class {names[class_id]} is now {name}")
+        inventories[uuids[provider_id], name] = usage
     return inventories
