@@ -38,10 +38,11 @@ GENERATION = Item(INTEGER, "generation")
 
 
 class _Part(NamedTuple):
-    """An item, where its value comes from, and what is None where it is left out."""
+    """An item, where its value comes from, and what is None where there is none."""
 
     kind: Json
     since: tuple[int, int]
+    optional: bool | str
     value: Callable[[Any], Json]
     needed: Callable[[Any], Any] | None
 
@@ -58,27 +59,32 @@ def record(**items: Item | Json) -> Described[Any]:
 
     def describe(version: Version) -> Json:
         there = {name: part for name, part in parts.items() if version >= part.since}
-        required = [name for name, part in there.items() if not part.needed]
+        required = [name for name, part in there.items() if not part.optional]
         schemas = {name: _describe(part.kind, version) for name, part in there.items()}
         return some_of(*required, **schemas)
 
     def render(value: Any, view: View) -> Json:
-        return {
-            name: _render(part.kind, part.value(value), view)
-            for name, part in parts.items()
-            if view.version >= part.since
-            and (part.needed is None or part.needed(value) is not None)
-        }
+        document = {}
+        for name, part in parts.items():
+            if view.version < part.since:
+                continue
+            if part.needed and part.needed(value) is None:
+                continue
+            shown = part.value(value)
+            # Where another attribute decides, the value may be None.
+            if shown is not None or part.optional is not True:
+                document[name] = _render(part.kind, shown, view)
+        return document
 
     return Described(render, describe)
 
 
 def _part(name: str, item: Item) -> _Part:
-    value = getter(name, item)
-    needed: Callable[[Any], Any] | None = value if item.optional else None
+    needed = None
     if isinstance(item.optional, str):
         needed = operator.attrgetter(item.optional)
-    return _Part(item.kind, item.since, value, needed)
+    value = getter(name, item)
+    return _Part(item.kind, item.since, item.optional, value, needed)
 
 
 def getter(name: str, item: Item) -> Callable[[Any], Json]:
