@@ -3,7 +3,7 @@
 import datetime
 import time
 
-from placement_foundation.clock import utc_now
+from oslo_utils.timeutils import utcnow
 
 MINUTE = datetime.timedelta(minutes=1)
 
@@ -13,7 +13,7 @@ class Clock:
 
     def now(self) -> datetime.datetime:
         """Return the current time."""
-        return utc_now()
+        return utcnow()
 
     def sleep(self, seconds: float) -> None:
         """Wait."""

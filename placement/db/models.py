@@ -7,20 +7,19 @@ service can run on a database made by the other.
 import datetime
 
 import sqlalchemy as sa
+from oslo_utils.timeutils import utcnow
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql
-
-from placement_foundation.clock import utc_now
 
 
 class Base(orm.DeclarativeBase):
     """The columns of every table: when a row was created, and last changed."""
 
     created_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        default=utc_now, sort_order=-2
+        default=utcnow, sort_order=-2
     )
     updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
-        onupdate=utc_now, sort_order=-1
+        onupdate=utcnow, sort_order=-1
     )
 
 

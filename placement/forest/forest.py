@@ -217,14 +217,16 @@ def blocks_of(trees: Mapping[int, Tree], size: int) -> Iterator[Block]:
 class Forest:
     """All trees, or those that can matter to the question that they were loaded for.
 
-    ``firsts`` are the ids of the first root of each block but the first one. ``uuids``
-    and ``names`` have the id of the root of the tree that a provider is in.
+    ``firsts`` are the ids of the first root of each block but the first one. ``size``
+    is how many trees there are. ``uuids`` and ``names`` have the id of the root of the
+    tree that a provider is in.
     """
 
     vocabulary: Vocabulary
     blocks: tuple[Block, ...]
     firsts: tuple[int, ...]
     sharing: tuple[Provider, ...]
+    size: int
     uuids: Mapping[str, int]
     names: Mapping[str, int]
 
@@ -232,11 +234,6 @@ class Forest:
     def everything(self) -> Snapshot:
         """A snapshot of all trees."""
         return self._snapshot(Trees(self.blocks))
-
-    @property
-    def size(self) -> int:
-        """How many trees there are."""
-        return sum(len(each.roots) for each in self.blocks)
 
     def relevant(
         self,
@@ -352,6 +349,7 @@ def _assemble(
         tuple(blocks),
         tuple(each.roots[0] for each in blocks[1:]),
         tuple(itertools.chain.from_iterable(each.sharing for each in blocks)),
+        sum(len(each.roots) for each in blocks),
         uuids,
         names,
     )

@@ -337,7 +337,7 @@ class _Loader:
         traits = _parsed(self._found.traits, self._found.parse_traits)
         aggregates = _parsed(self._found.aggregates, _parse_names)
         held = self._inventories()
-        trees = {}
+        members_of = {}
         parents = _parents_of(rows)
         for members in walk(parents):
             root = rows[members[0][0]]
@@ -368,8 +368,8 @@ class _Loader:
                 )
                 former = self._former(row.uuid) if self._former else None
                 providers.append(_like(values, former))
-            trees[root.id] = tree_of(providers)
-        return trees
+            members_of[root.id] = tuple(providers)
+        return {key: Tree(each) for key, each in members_of.items()}
 
     def _inventories(self) -> dict[int, _Inventories]:
         """Return the inventories, and what is used of them, by id of the provider."""
@@ -439,11 +439,3 @@ def _like(values: tuple[Any, ...], former: Provider | None) -> Provider:
 
 def _same(former: Any, value: Any) -> Any:
     return former if former == value else value
-
-
-def tree_of(members: Sequence[Provider]) -> Tree:
-    """Return the tree of some providers, the root first."""
-    if len(members) == 1:
-        return Tree((members[0],), members[0].aggregates)
-    aggregates = frozenset().union(*(member.aggregates for member in members))
-    return Tree(tuple(members), aggregates)

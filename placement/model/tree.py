@@ -74,12 +74,17 @@ class Tree:
     """
 
     members: tuple[Provider, ...]
-    aggregates: frozenset[str]
+    aggregates: frozenset[str] = dataclasses.field(init=False, repr=False)
     root: Provider = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Stored, because every search looks at it.
-        object.__setattr__(self, "root", self.members[0])
+        # Stored, because every search looks at them.
+        root, *others = self.members
+        aggregates = root.aggregates
+        for other in others:
+            aggregates |= other.aggregates
+        object.__setattr__(self, "root", root)
+        object.__setattr__(self, "aggregates", aggregates)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

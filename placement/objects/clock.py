@@ -4,10 +4,9 @@ import datetime
 from collections.abc import Iterable
 
 import sqlalchemy as sa
+from oslo_utils.timeutils import utcnow
 
-from placement_foundation.clock import utc_now
-
-now = utc_now
+now = utcnow
 
 # Milliseconds since 1970 by the database's own clock, as it is when the statement runs.
 _MILLISECONDS = {

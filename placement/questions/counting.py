@@ -130,7 +130,7 @@ class _Counter:
         return Count(tree, count, decided and count == 0)
 
     def _first(self, tree: Tree) -> tuple[Candidate | None, bool]:
-        left = Tree(tuple(self._left(tree.members)), tree.aggregates)
+        left = Tree(tuple(self._left(tree.members)))
         sharing = tuple(self._left(self._snapshot.sharing))
         now = dataclasses.replace(self._snapshot, trees=(left,), sharing=sharing)
         return self._search(Firsts(now, self._request, self._effort.budget), left)

@@ -91,12 +91,12 @@ def _check_names(forest: Forest, world: World) -> None:
 
 
 def _imagine_tree(tree: Tree, words: Vocabulary, world: World, freed: Freed) -> Tree:
-    members = tuple(
-        _imagine_provider(member, words, world.providers.get(member.uuid), freed)
-        for member in tree.members
+    return Tree(
+        tuple(
+            _imagine_provider(member, words, world.providers.get(member.uuid), freed)
+            for member in tree.members
+        )
     )
-    aggregates = frozenset().union(*(member.aggregates for member in members))
-    return Tree(members, aggregates)
 
 
 def _imagine_provider(

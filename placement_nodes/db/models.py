@@ -4,9 +4,9 @@ import datetime
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
+from oslo_utils.timeutils import utcnow
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from placement_foundation.clock import utc_now
 from placement_foundation.database import column
 
 
@@ -45,8 +45,8 @@ class Node(Base):
     provision_updated_at: Mapped[datetime.datetime | None]
     last_error: Mapped[str | None] = mapped_column(column.text())
     reservation: Mapped[str | None] = mapped_column(column.word(255))
-    created_at: Mapped[datetime.datetime] = mapped_column(default=utc_now)
-    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=utc_now)
+    created_at: Mapped[datetime.datetime] = mapped_column(default=utcnow)
+    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=utcnow)
 
 
 class NodeTrait(Base):

@@ -6,8 +6,9 @@ There is no hardware behind it, so each change is immediate.
 from collections.abc import Mapping
 from typing import Any
 
+from oslo_utils.timeutils import utcnow
+
 from placement_foundation import errors
-from placement_foundation.clock import utc_now
 from placement_nodes.objects.node import ENROLL, Node
 
 MANAGEABLE, AVAILABLE, ACTIVE = "manageable", "available", "active"
@@ -46,7 +47,7 @@ def provision(node: Node, target: str) -> dict[str, Any]:
         )
     return {
         "provision_state": state,
-        "provision_updated_at": utc_now(),
+        "provision_updated_at": utcnow(),
         **_consequences(node, target),
     }
 

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 
 import os_traits
 import sqlalchemy as sa
+from oslo_utils.timeutils import utcnow
 
 from placement_foundation import errors
-from placement_foundation.clock import utc_now
 from placement_nodes.db import models
 from placement_nodes.objects.node import Node
 
@@ -58,7 +58,7 @@ def replace_all(connection: sa.Connection, node: Node, names: Collection[str]) -
     if gone or added:
         # Its traits are part of the node.
         change = sa.update(models.Node).where(models.Node.id == node.id)
-        connection.execute(change.values(updated_at=utc_now()))
+        connection.execute(change.values(updated_at=utcnow()))
 
 
 def add(connection: sa.Connection, node: Node, name: str) -> None:

@@ -9,9 +9,9 @@ import enum
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
+from oslo_utils.timeutils import utcnow
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from placement_foundation.clock import utc_now
 from placement_foundation.database import column
 from placement_reservations import state
 
@@ -47,11 +47,9 @@ class Base(DeclarativeBase):
         state.EventType: one_of(state.EventType, 66),
     }
 
-    created_at: Mapped[datetime.datetime] = mapped_column(
-        default=utc_now, sort_order=-2
-    )
+    created_at: Mapped[datetime.datetime] = mapped_column(default=utcnow, sort_order=-2)
     updated_at: Mapped[datetime.datetime | None] = mapped_column(
-        onupdate=utc_now, sort_order=-1
+        onupdate=utcnow, sort_order=-1
     )
 
 

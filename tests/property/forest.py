@@ -250,5 +250,4 @@ def tree_of(members: list[tuple[Node, int]]) -> Tree:
             )
             for position, (node, end) in enumerate(members)
         ),
-        frozenset().union(*(node.aggregates for node, _ in members)),
     )

@@ -36,7 +36,7 @@ class Memory:
         for each in self.providers.values():
             by_root[each.root_uuid].append(each)
         trees = [
-            Tree(tuple(sorted(members, key=lambda each: each.id)), frozenset())
+            Tree(tuple(sorted(members, key=lambda each: each.id)))
             for members in by_root.values()
         ]
         return world_of(trees, self.declared, declaring.CLASSES, ["HW_CPU_X86_VMX"])

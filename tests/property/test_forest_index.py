@@ -35,7 +35,7 @@ def trees_of(cloud: list[clouds.Node], first: int = 1) -> dict[int, Tree]:
             dataclasses.replace(member, id=next(numbers), generation=3)
             for member in tree.members
         )
-        trees[members[0].id] = Tree(members, tree.aggregates)
+        trees[members[0].id] = Tree(members)
     return trees
 
 
@@ -131,7 +131,7 @@ def use(rng: random.Random, tree: Tree) -> Tree:
         )
         for member in tree.members
     )
-    return Tree(members, tree.aggregates)
+    return Tree(members)
 
 
 def collides(tree: Tree, others: dict[int, Tree]) -> bool:
@@ -256,7 +256,7 @@ def test_names_that_are_exchanged_are_found() -> None:
 
     def named(*names: str) -> dict[int, Tree]:
         return {
-            key: Tree((dataclasses.replace(tree.root, name=name),), tree.aggregates)
+            key: Tree((dataclasses.replace(tree.root, name=name),))
             for (key, tree), name in zip(trees.items(), names, strict=True)
         }
 

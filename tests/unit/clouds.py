@@ -39,7 +39,6 @@ def tree(
             )
             for position, (name, end) in enumerate(members)
         ),
-        frozenset(),
     )
 
 

@@ -71,7 +71,7 @@ LAYERS = {
         {"http"},
         {"database"},
         {"observing"},
-        {"clock", "context", "ending", "errors", "gathering", "option"},
+        {"context", "ending", "errors", "gathering", "option"},
     ],
     CLIENTS: [
         {"request", "explain", "apply", "feed", "audit"},

@@ -239,7 +239,7 @@ def shared_cloud(count: int) -> Snapshot:
         only = Provider(
             name, None, name, inventories, (), traits, frozenset({"A"}), 0, 1
         )
-        return Tree((only,), only.aggregates)
+        return Tree((only,))
 
     sharing = frozenset({SHARING})
     plenty = {"GPU": InventoryUsage(100)}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_utils.timeutils import utcnow
 
 from placement.db import models
-from placement_foundation.clock import utc_now
 from placement_foundation.database.migration import Content
 
 # The shards of the trees, and one more for the names.
@@ -45,7 +45,7 @@ def list_missing_state(connection: sa.Connection) -> Sequence[Mapping[str, Any]]
             "expired": position,
             "expired_token": token,
             "begins": NEVER,
-            "tidied": utc_now(),
+            "tidied": utcnow(),
         }
     ]
 

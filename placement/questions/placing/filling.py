@@ -233,8 +233,7 @@ class Overlay:
         changed = self._changed.get(tree.root.uuid)
         if changed is None:
             return tree
-        members = tuple([changed.get(each.uuid, each) for each in tree.members])
-        return Tree(members, tree.aggregates)
+        return Tree(tuple([changed.get(each.uuid, each) for each in tree.members]))
 
     def first(self, tree: Tree) -> tuple[Candidate | None, bool]:
         """Return the first candidate of a host, if any.
