@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from benchmarks import client, placing
 from benchmarks.cloud import uuid_of
 from placement.db import models
-from placement.model import entry
+from placement.model.entry import EntryType
 from placement.model.journal import Document, render_time, token_of
 from placement.objects.journal import filed_entry, filing
 from placement_foundation import option
@@ -116,7 +116,7 @@ def _document(position: int) -> Document:
         "request_id": f"req-{uuid.uuid4()}",
         **owner,
         "id": str(uuid.uuid4()),
-        "type": entry.ALLOCATIONS_CHANGED,
+        "type": EntryType.ALLOCATIONS_CHANGED,
         "subject": consumer,
         "before": {},
         "after": {host: amounts},

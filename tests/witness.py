@@ -21,26 +21,27 @@ from unittest import mock
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.model import entry
+from placement.model.entry import EntryType
 from placement.objects.journal import recording
 from placement.objects.journal.keeping import Keeper
 from placement.objects.transaction import Transaction
 from placement_foundation.database import engine
 
+GONE = EntryType.PROVIDER_DELETED
 # Tables, and the beginnings of the types of entries that say that their rows changed.
 # Projects, users, consumer types and aggregates are in no entries but those of what
 # refers to them.
 ENTRIES_OF = {
     "resource_providers": ("provider.",),
-    "inventories": (entry.INVENTORY_CHANGED, entry.PROVIDER_DELETED),
-    "resource_provider_traits": (entry.TRAITS_CHANGED, entry.PROVIDER_DELETED),
-    "resource_provider_aggregates": (entry.AGGREGATES_CHANGED, entry.PROVIDER_DELETED),
-    "allocations": (entry.ALLOCATIONS_CHANGED,),
-    "consumers": (entry.ALLOCATIONS_CHANGED, entry.CONSUMER_CHANGED),
+    "inventories": (EntryType.INVENTORY_CHANGED, GONE),
+    "resource_provider_traits": (EntryType.TRAITS_CHANGED, GONE),
+    "resource_provider_aggregates": (EntryType.AGGREGATES_CHANGED, GONE),
+    "allocations": (EntryType.ALLOCATIONS_CHANGED,),
+    "consumers": (EntryType.ALLOCATIONS_CHANGED, EntryType.CONSUMER_CHANGED),
     "traits": ("trait.",),
     "resource_classes": ("resource_class.",),
     # A lease goes with the allocations of its consumer.
-    "leases": ("lease.", entry.ALLOCATIONS_CHANGED),
+    "leases": ("lease.", EntryType.ALLOCATIONS_CHANGED),
 }
 # Functions that change rows without an entry, each with the reason.
 EXCUSED = {
@@ -113,7 +114,7 @@ class Witness:
     def _is_recorded(self, connection: sa.Connection, table: str) -> bool:
         """Return whether the transaction has recorded entries that say so."""
         return any(
-            kind == entry.GAP or kind.startswith(ENTRIES_OF[table])
+            kind == EntryType.GAP or kind.startswith(ENTRIES_OF[table])
             for kind in self._recorded.get(connection, ())
         )
 

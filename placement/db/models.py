@@ -247,7 +247,7 @@ JOURNAL_INBOX = sa.Table(
     sa.Column("entries", _LONG_TEXT, nullable=False),
 )
 # One entry: what it is found by in columns, and the rest as JSON; see
-# placement/objects/journal/row.py.
+# placement/objects/journal/filed_entry.py.
 JOURNAL_ENTRIES = sa.Table(
     "journal_entries",
     OWN,

@@ -1,6 +1,7 @@
 """Entries of the journal: what changed, and what it was before."""
 
 import dataclasses
+import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,53 +11,31 @@ from placement.model.member import members_of
 # Amounts by resource class name, by provider UUID.
 Amounts: TypeAlias = Mapping[str, Mapping[str, int]]
 
-PROVIDER_CREATED = "provider.created"
-PROVIDER_UPDATED = "provider.updated"
-PROVIDER_DELETED = "provider.deleted"
-INVENTORY_CHANGED = "inventory.changed"
-TRAITS_CHANGED = "traits.changed"
-AGGREGATES_CHANGED = "aggregates.changed"
-ALLOCATIONS_CHANGED = "allocations.changed"
-CONSUMER_CHANGED = "consumer.changed"
-TRAIT_CREATED = "trait.created"
-TRAIT_DELETED = "trait.deleted"
-CLASS_CREATED = "resource_class.created"
-CLASS_RENAMED = "resource_class.renamed"
-CLASS_DELETED = "resource_class.deleted"
-LEASE_GRANTED = "lease.granted"
-LEASE_RENEWED = "lease.renewed"
-LEASE_CONFIRMED = "lease.confirmed"
-LEASE_EXPIRED = "lease.expired"
-GAP = "journal.gap"
+# The beginnings of the types of entries whose subject is a provider.
+OF_PROVIDERS = ("provider.", "inventory.", "traits.", "aggregates.")
 
-TYPES = (
-    PROVIDER_CREATED,
-    PROVIDER_UPDATED,
-    PROVIDER_DELETED,
-    INVENTORY_CHANGED,
-    TRAITS_CHANGED,
-    AGGREGATES_CHANGED,
-    ALLOCATIONS_CHANGED,
-    CONSUMER_CHANGED,
-    TRAIT_CREATED,
-    TRAIT_DELETED,
-    CLASS_CREATED,
-    CLASS_RENAMED,
-    CLASS_DELETED,
-    LEASE_GRANTED,
-    LEASE_RENEWED,
-    LEASE_CONFIRMED,
-    LEASE_EXPIRED,
-    GAP,
-)
-# Entries whose subject is a provider that is still there.
-OF_PROVIDER = (
-    PROVIDER_CREATED,
-    PROVIDER_UPDATED,
-    INVENTORY_CHANGED,
-    TRAITS_CHANGED,
-    AGGREGATES_CHANGED,
-)
+
+class EntryType(enum.StrEnum):
+    """What an entry says of its subject."""
+
+    PROVIDER_CREATED = "provider.created"
+    PROVIDER_UPDATED = "provider.updated"
+    PROVIDER_DELETED = "provider.deleted"
+    INVENTORY_CHANGED = "inventory.changed"
+    TRAITS_CHANGED = "traits.changed"
+    AGGREGATES_CHANGED = "aggregates.changed"
+    ALLOCATIONS_CHANGED = "allocations.changed"
+    CONSUMER_CHANGED = "consumer.changed"
+    TRAIT_CREATED = "trait.created"
+    TRAIT_DELETED = "trait.deleted"
+    CLASS_CREATED = "resource_class.created"
+    CLASS_RENAMED = "resource_class.renamed"
+    CLASS_DELETED = "resource_class.deleted"
+    LEASE_GRANTED = "lease.granted"
+    LEASE_RENEWED = "lease.renewed"
+    LEASE_CONFIRMED = "lease.confirmed"
+    LEASE_EXPIRED = "lease.expired"
+    GAP = "journal.gap"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,7 +48,7 @@ class Entry:
     of allocations. ``before`` and ``after`` are JSON.
     """
 
-    type: str
+    type: EntryType
     subject: str | None
     before: Any = None
     after: Any = None
@@ -81,7 +60,7 @@ class Entry:
     def then(self, other: "Entry") -> "Entry":
         """Return the entry for this change and a later one of the same subject."""
         after = other.after
-        if self.type == PROVIDER_UPDATED:
+        if self.type == EntryType.PROVIDER_UPDATED:
             # The later entry has the provider as it was before the earlier change.
             later = {
                 key: value
@@ -119,11 +98,11 @@ class Ownership(NamedTuple):
 
 def of_provider(uuid: str, before: Node | None, after: Node | None) -> Entry:
     """Return the entry for a provider that was created, changed or deleted."""
-    kind = PROVIDER_UPDATED
+    kind = EntryType.PROVIDER_UPDATED
     if before is None:
-        kind = PROVIDER_CREATED
+        kind = EntryType.PROVIDER_CREATED
     elif after is None:
-        kind = PROVIDER_DELETED
+        kind = EntryType.PROVIDER_DELETED
     roots = dict.fromkeys(node.root for node in (before, after) if node and node.root)
     return Entry(
         kind, uuid, before and before._asdict(), after and after._asdict(), tuple(roots)
@@ -149,11 +128,11 @@ def of_inventories(
         {name: members_of(each[name]) for name in changed if name in each}
         for each in (before, after)
     )
-    return [Entry(INVENTORY_CHANGED, uuid, old, new, (root,))]
+    return [Entry(EntryType.INVENTORY_CHANGED, uuid, old, new, (root,))]
 
 
 def of_members(
-    kind: str, uuid: str, root: str, added: Iterable[str], removed: Iterable[str]
+    kind: EntryType, uuid: str, root: str, added: Iterable[str], removed: Iterable[str]
 ) -> list[Entry]:
     """Return the entry for traits or aggregates; none if they are the same."""
     after = {"added": sorted(added), "removed": sorted(removed)}
@@ -170,7 +149,7 @@ def of_consumer(
         return []
     return [
         Entry(
-            CONSUMER_CHANGED,
+            EntryType.CONSUMER_CHANGED,
             uuid,
             before._asdict(),
             after._asdict(),
@@ -199,7 +178,7 @@ def of_allocations(
     mentioned = [each for each in {**before, **after} if each in places]
     return [
         Entry(
-            ALLOCATIONS_CHANGED,
+            EntryType.ALLOCATIONS_CHANGED,
             uuid,
             before,
             after,

@@ -4,11 +4,10 @@ import dataclasses
 import datetime
 from collections.abc import Iterator
 
-from placement.model.entry import GAP
+from placement.model.entry import OF_PROVIDERS, EntryType
 from placement.model.journal import Document
 
 _OF_CONSUMERS = ("allocations.", "consumer.", "lease.")
-_OF_PROVIDERS = ("provider.", "inventory.", "traits.", "aggregates.")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class EntryFilters:
 
     def accepts(self, document: Document) -> bool:
         """Return whether an entry passes, whatever its time."""
-        return document["type"] == GAP or all(self._checks(document))
+        return document["type"] == EntryType.GAP or all(self._checks(document))
 
     def _checks(self, document: Document) -> Iterator[bool]:
         kind, subject = document["type"], document["subject"]
@@ -55,7 +54,7 @@ class EntryFilters:
         if self.root:
             yield self.root in (document["root"], *document.get("roots", ()))
         if self.provider:
-            of_it = kind.startswith(_OF_PROVIDERS) and subject == self.provider
+            of_it = kind.startswith(OF_PROVIDERS) and subject == self.provider
             yield of_it or self.provider in document.get("names", ())
         if self.consumer:
             yield kind.startswith(_OF_CONSUMERS) and subject == self.consumer
@@ -71,5 +70,5 @@ class EntryFilters:
 def _projects(document: Document) -> Iterator[str | None]:
     yield document.get("project_id")
     yield document.get("consumer", {}).get("project_id")
-    if document["type"] == "consumer.changed":
+    if document["type"] == EntryType.CONSUMER_CHANGED:
         yield from (document[side]["project_id"] for side in ("before", "after"))

@@ -6,8 +6,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.model.resource_provider import ResourceProvider
 from placement.objects import association, exact_match, resource_provider
 from placement.objects.transaction import Transaction
@@ -59,7 +58,9 @@ def replace_of_many(
     """
     ids = ensure(tx, sorted(set().union(*wanted.values())))
     member, name = models.ResourceProviderAggregate.aggregate_id, models.Aggregate.uuid
-    return association.replace(tx, entry.AGGREGATES_CHANGED, member, name, wanted, ids)
+    return association.replace(
+        tx, EntryType.AGGREGATES_CHANGED, member, name, wanted, ids
+    )
 
 
 def ensure(tx: Transaction, uuids: Sequence[str]) -> dict[str, int]:

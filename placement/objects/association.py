@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.model.resource_provider import ResourceProvider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
@@ -16,7 +16,7 @@ from placement_foundation.database import storage
 
 def replace(
     tx: Transaction,
-    kind: str,
+    kind: EntryType,
     member: orm.InstrumentedAttribute[int],
     name: orm.InstrumentedAttribute[Any],
     wanted: Mapping[ResourceProvider, Collection[str]],

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.model.moment import as_text
 from placement.objects import clock, own_table
 from placement.objects.transaction import Transaction
@@ -77,7 +76,7 @@ def replace(tx: Transaction, consumers: Mapping[int, str], seconds: int) -> int:
     for chunk in storage.chunks(rows):
         execute(tx.connection, sa.insert(models.LEASES), chunk)
     for key, uuid in consumers.items():
-        kind = entry.LEASE_RENEWED if key in before else entry.LEASE_GRANTED
+        kind = EntryType.LEASE_RENEWED if key in before else EntryType.LEASE_GRANTED
         record(tx, kind, uuid, before.get(key), end)
     return end
 
@@ -93,7 +92,7 @@ def remove(tx: Transaction, consumer_ids: Collection[int]) -> int:
 
 def record(
     tx: Transaction,
-    kind: str,
+    kind: EntryType,
     consumer_uuid: str,
     before: int | None,
     after: int | None,

@@ -12,7 +12,7 @@ from oslo_log import log
 
 from placement import errors, measure
 from placement.db import models
-from placement.model import entry
+from placement.model.entry import EntryType
 from placement.model.lease import Lease
 from placement.objects import clock, lease, locking, replacing
 from placement.objects.ledger import Ledger
@@ -93,7 +93,7 @@ def confirm(tx: Transaction, uuid: str) -> None:
         raise _no_lease(uuid)
     lease.remove(tx, ends)
     [end] = ends.values()
-    lease.record(tx, entry.LEASE_CONFIRMED, uuid, end, None)
+    lease.record(tx, EntryType.LEASE_CONFIRMED, uuid, end, None)
 
 
 def get(connection: sa.Connection, uuid: str) -> Lease:
@@ -189,7 +189,7 @@ def _end_some(tx: Transaction) -> list[str]:
     ends = lease.load(tx.connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
     for uuid, end in sorted(ended.items()):
-        lease.record(tx, entry.LEASE_EXPIRED, uuid, end, None)
+        lease.record(tx, EntryType.LEASE_EXPIRED, uuid, end, None)
     replacing.delete_held(tx, _narrow(held, ended.keys()))
     _forget_orphans(tx, due, now)
     return sorted(ended)

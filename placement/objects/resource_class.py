@@ -7,8 +7,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.model.resource_class import FIRST_CUSTOM_ID, UNKNOWN_CLASS, ResourceClass
 from placement.model.trait import CUSTOM_PREFIX
 from placement.objects import exact_match
@@ -114,7 +113,7 @@ def ensure(tx: Transaction, names: Iterable[str]) -> list[str]:
     ]
     if rows:
         tx.connection.execute(sa.insert(models.ResourceClass), rows)
-        tx.record_names([Entry(entry.CLASS_CREATED, name) for name in new])
+        tx.record_names([Entry(EntryType.CLASS_CREATED, name) for name in new])
     return new
 
 
@@ -128,7 +127,7 @@ def rename(tx: Transaction, known: ResourceClass, name: str) -> None:
     update = sa.update(models.ResourceClass).where(models.ResourceClass.id == known.id)
     tx.connection.execute(update.values(name=name))
     if name != known.name:
-        entries = [Entry(entry.CLASS_RENAMED, known.name, after={"name": name})]
+        entries = [Entry(EntryType.CLASS_RENAMED, known.name, after={"name": name})]
         tx.record_names(entries)
 
 
@@ -144,4 +143,4 @@ def delete(tx: Transaction, known: ResourceClass) -> None:
         raise errors.Conflict("Class is in use in inventory")
     row = models.ResourceClass
     tx.connection.execute(sa.delete(row).where(row.id == known.id))
-    tx.record_names([Entry(entry.CLASS_DELETED, known.name)])
+    tx.record_names([Entry(EntryType.CLASS_DELETED, known.name)])

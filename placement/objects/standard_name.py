@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from oslo_log import log
 
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
@@ -79,7 +78,7 @@ def add_missing_traits(tx: Transaction) -> list[str]:
     storage.insert_missing(
         tx.connection, models.Trait, [{"name": name} for name in missing]
     )
-    tx.record_names([Entry(entry.TRAIT_CREATED, name) for name in missing])
+    tx.record_names([Entry(EntryType.TRAIT_CREATED, name) for name in missing])
     return missing
 
 
@@ -99,7 +98,7 @@ def add_missing_resource_classes(tx: Transaction) -> list[str]:
     if refused:
         LOG.warning("other resource classes have the ids of %s", ", ".join(refused))
     added = [name for name in missing if name not in refused]
-    tx.record_names([Entry(entry.CLASS_CREATED, name) for name in added])
+    tx.record_names([Entry(EntryType.CLASS_CREATED, name) for name in added])
     return added
 
 

@@ -7,8 +7,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.model.resource_provider import (
     UNKNOWN_PROVIDER,
     Belongings,
@@ -106,7 +105,7 @@ def find_by_name(connection: sa.Connection, name: str) -> Trait | None:
 def create(tx: Transaction, name: str) -> Trait:
     """Create a trait, whose name is known to be free."""
     tx.connection.execute(sa.insert(models.Trait), {"name": name})
-    tx.record_names([Entry(entry.TRAIT_CREATED, name)])
+    tx.record_names([Entry(EntryType.TRAIT_CREATED, name)])
     return get_by_name(tx.connection, name)
 
 
@@ -121,7 +120,7 @@ def ensure(tx: Transaction, names: Iterable[str]) -> dict[str, int]:
     new = sorted(name for name in wanted - ids.keys() if name.startswith(CUSTOM_PREFIX))
     if new:
         ids |= exact_match.insert_missing(tx.connection, models.Trait.name, new)
-        tx.record_names([Entry(entry.TRAIT_CREATED, name) for name in new])
+        tx.record_names([Entry(EntryType.TRAIT_CREATED, name) for name in new])
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise errors.BadRequest(UNKNOWN_TRAIT.format(name=", ".join(unknown)))
@@ -145,7 +144,7 @@ def delete(tx: Transaction, known: Trait) -> None:
     result = tx.connection.execute(sa.delete(row).where(row.id == known.id))
     if not result.rowcount:
         raise errors.NotFound(UNKNOWN_TRAIT.format(name=known.name))
-    tx.record_names([Entry(entry.TRAIT_DELETED, known.name)])
+    tx.record_names([Entry(EntryType.TRAIT_DELETED, known.name)])
 
 
 def replace_all(
@@ -185,4 +184,4 @@ def _associate(
     ids: Mapping[str, int],
 ) -> list[Entry]:
     member, name = models.ResourceProviderTrait.trait_id, models.Trait.name
-    return association.replace(tx, entry.TRAITS_CHANGED, member, name, wanted, ids)
+    return association.replace(tx, EntryType.TRAITS_CHANGED, member, name, wanted, ids)

@@ -6,8 +6,7 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement_foundation.database.origin import Origin
 
 # The parameter of functions that only read; rooms above need no SQLAlchemy for it.
@@ -67,7 +66,7 @@ class Transaction:
     def record_all(self) -> None:
         """Record that everything may have changed: the journal has a gap."""
         self.has_changed_all = True
-        self.record([Entry(entry.GAP, None)])
+        self.record([Entry(EntryType.GAP, None)])
 
     def origin_of(self, subject: str | None) -> Origin:
         """Return the origin of the changes of a subject."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement import errors
-from placement.model.entry import TYPES, Amounts
+from placement.model.entry import Amounts, EntryType
 from placement.model.journal import (
     NOW,
     OLDEST,
@@ -48,7 +48,7 @@ EVENT_TYPE = "org.openstack.placement."
 _UUID = {"type": "string", "format": "uuid"}
 _NUMBER = {"type": "string", "pattern": "^[0-9]{1,5}$"}
 _TIME = {"type": "string", "format": "date-time"}
-_KINDS = frozenset(kind.partition(".")[0] for kind in TYPES)
+_KINDS = frozenset(kind.partition(".")[0] for kind in EntryType)
 # An empty one would match everything, or nothing.
 _WANTED = {"type": "string", "minLength": 1}
 _FILTERS = {
@@ -192,8 +192,8 @@ def _parse_types(pairs: Pairs) -> frozenset[str]:
         for kind in value.split(",")
     ]
     for kind in given:
-        if kind not in TYPES and kind not in _KINDS:
-            raise unexpected("type", f"any of {', '.join(TYPES)}", kind)
+        if kind not in {*EntryType, *_KINDS}:
+            raise unexpected("type", f"any of {', '.join(EntryType)}", kind)
     return frozenset(given)
 
 
@@ -227,7 +227,7 @@ ENTRY = extend(
     closed_object(
         id=_UUID,
         time=TEXT,
-        type={"enum": list(TYPES)},
+        type={"enum": list(EntryType)},
         subject=TEXT_OR_NULL,
         root=TEXT_OR_NULL,
         before={"type": ["object", "null"]},

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import Entry, EntryType
 from placement.objects.ledger import Ledger
 from placement.objects.transaction import Transaction
 from placement_foundation import errors, option
@@ -32,7 +31,7 @@ def count(database: Database) -> int:
 
 def add(tx: Transaction) -> None:
     tx.connection.execute(ADD)
-    tx.record_names([Entry(entry.TRAIT_CREATED, "CUSTOM_ONE")])
+    tx.record_names([Entry(EntryType.TRAIT_CREATED, "CUSTOM_ONE")])
 
 
 def test_another_attempt_has_nothing_of_the_one_that_failed(

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.model.entry import GAP
+from placement.model.entry import EntryType
 from placement.model.journal import Document, render_time
 
 # How ids of requests begin before the UUID.
@@ -35,7 +35,7 @@ def key_of(text: str) -> str:
         return str(uuid.uuid5(_NAMESPACE, text))
 
 
-GAPS = key_of(GAP)
+GAPS = key_of(EntryType.GAP)
 
 
 def row_of(
@@ -56,8 +56,8 @@ def mentions_of(document: Document) -> set[str]:
     """Return the keys of what an entry mentions beside the columns of its row."""
     mentions = {*document.get("names", ()), *document.get("roots", ())}
     mentions.add(document.get("global_request_id"))
-    if document["type"] == GAP:
-        mentions.add(GAP)
+    if document["type"] == EntryType.GAP:
+        mentions.add(EntryType.GAP)
     others = mentions - {None, *(document.get(name) for name in _FOUND_BY)}
     return {key_of(text) for text in others}
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import models
-from placement.model.entry import ALLOCATIONS_CHANGED, GAP, Amounts
+from placement.model.entry import Amounts, EntryType
 from placement.model.journal import Document, render_time
 from placement.model.journal_filter import EntryFilters
 from placement.objects import clock
@@ -53,7 +53,10 @@ def undo(
     later = dataclasses.replace(filters, since=at)
     filed = reading.look_back(connection, state, later)
     for document in itertools.chain(unfiled, filed):
-        if document["type"] == ALLOCATIONS_CHANGED and document["time"] > since:
+        if (
+            document["type"] == EntryType.ALLOCATIONS_CHANGED
+            and document["time"] > since
+        ):
             then[document["subject"]] = document["before"]
     return then
 
@@ -79,7 +82,7 @@ def _check_reaches(
     """
     earliest = render_time(state.begins)
     gap = connection.scalar(_LAST_GAP)
-    gaps = [each["time"] for each in waiting if each["type"] == GAP]
+    gaps = [each["time"] for each in waiting if each["type"] == EntryType.GAP]
     if gap:
         gaps.append(render_time(gap))
     earliest = max([earliest, *gaps])

@@ -17,8 +17,7 @@ import sqlalchemy as sa
 
 from placement import measure
 from placement.db import models
-from placement.model import entry
-from placement.model.entry import Entry
+from placement.model.entry import OF_PROVIDERS, Entry, EntryType
 from placement.objects import change_log, clock, own_table
 from placement.objects.journal.keeping import Keeper
 from placement.objects.transaction import Transaction
@@ -29,7 +28,7 @@ from placement_foundation.observing import telemetry
 # How many entries are stored in one row, so that no row is too long for a database.
 MOST_IN_ROW = 500
 
-_GAP = Entry(entry.GAP, None)
+_GAP = Entry(EntryType.GAP, None)
 _ORIGIN = tuple(field.name for field in dataclasses.fields(Origin))
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -73,7 +72,7 @@ def _list_rows(tx: Transaction, keeper: Keeper) -> list[dict[str, Any]]:
     return _rows(tx, [_render(each, tx.generations) for each in changed])
 
 
-def _count(counts: Mapping[str, int]) -> None:
+def _count(counts: Mapping[EntryType, int]) -> None:
     for kind, number in counts.items():
         telemetry.record(measure.JOURNAL_ENTRIES, number, type=kind)
 
@@ -82,15 +81,16 @@ def _is_change(each: Entry) -> bool:
     return (
         each.before != each.after
         or each.type.endswith((".created", ".deleted", ".confirmed"))
-        or each.type == entry.GAP
+        or each.type == EntryType.GAP
     )
 
 
 def _render(each: Entry, generations: Mapping[str, int]) -> dict[str, Any]:
     """Return an entry as JSON, without the members that all entries of a row share."""
     generation = each.generation
-    if each.subject and each.type in entry.OF_PROVIDER:
-        generation = generations.get(each.subject)
+    # A provider that is gone has no generation.
+    if each.type.startswith(OF_PROVIDERS) and each.after is not None:
+        generation = generations.get(each.subject or "")
     document: dict[str, Any] = {
         "id": str(uuid.uuid4()),
         "type": each.type,
