@@ -8,7 +8,7 @@ import pytest
 
 from placement.model.request import Group, Request
 from placement.model.tree import SHARING
-from placement.questions import counting
+from placement.questions import capacity
 from placement.search.search import Limits
 from tests.property import forest, oracle
 
@@ -80,8 +80,8 @@ def test_it_is_the_most_or_a_lower_bound(seed: int) -> None:
             most = most_claims(cloud, request, {})
         except TooMany:
             continue
-        counts = counting.count_all(
-            forest.snapshot_of(cloud), request, MOST, counting.Effort()
+        counts = capacity.count_all(
+            forest.snapshot_of(cloud), request, MOST, capacity.Effort()
         )
         total = sum(each.count for each in counts)
         context = (cloud, request)
@@ -102,11 +102,11 @@ def test_it_stops_at_its_limit() -> None:
         forest.Node("a", None, {"VCPU": endless}, nothing, nothing),
         forest.Node("b", None, {"VCPU": few}, nothing, nothing),
     ]
-    counts = counting.count_all(
+    counts = capacity.count_all(
         forest.snapshot_of(cloud),
         Request((Group("", {"VCPU": 1}),)),
         5,
-        counting.Effort(),
+        capacity.Effort(),
     )
     found = {each.tree.root.uuid: (each.count, each.exact) for each in counts}
     assert found == {"a": (5, False), "b": (5, True)}
@@ -124,14 +124,14 @@ def test_what_is_counted_when_time_or_budget_ends_is_certain(seed: int) -> None:
         snapshot = forest.snapshot_of(cloud)
         full = {
             each.tree: each.count
-            for each in counting.count_all(snapshot, request, MOST, counting.Effort())
+            for each in capacity.count_all(snapshot, request, MOST, capacity.Effort())
         }
         clock = itertools.count(0.0, 1.0).__next__
         for effort in (
-            counting.Effort(rng.randrange(1, 8), clock=clock),
-            counting.Effort(limits=Limits(per_anchor=1, total=1)),
+            capacity.Effort(rng.randrange(1, 8), clock=clock),
+            capacity.Effort(limits=Limits(per_anchor=1, total=1)),
         ):
-            counts = counting.count_all(snapshot, request, MOST, effort)
+            counts = capacity.count_all(snapshot, request, MOST, effort)
             context = (seed, cloud, request)
             assert all(each.count <= full[each.tree] for each in counts), context
             if effort.is_cut:
@@ -152,7 +152,7 @@ def test_a_pool_is_unlike_a_host_with_as_much_room() -> None:
         forest.Node("pool", None, disk, pool, frozenset({"A"})),
     ]
     request = Request((Group("", {"DISK_GB": 20}),))
-    counts = counting.count_all(
-        forest.snapshot_of(cloud), request, MOST, counting.Effort()
+    counts = capacity.count_all(
+        forest.snapshot_of(cloud), request, MOST, capacity.Effort()
     )
     assert sum(each.count for each in counts) == most_claims(cloud, request, {}) == 4

@@ -86,9 +86,8 @@ LAYERS = {
 INNER = {
     PACKAGE / "questions": [
         {"capacity"},
-        {"counting"},
         {"candidates", "explanation", "placing", "what_if"},
-        {"fleet", "name", "providers"},
+        {"fleet", "name", "overlay", "providers"},
     ],
     PACKAGE / "forest": [
         {"cache"},

@@ -6,23 +6,23 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placement import errors
-from placement.forest.forest import Forest
+from placement.forest.forest import Forest, Trees
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Tree
 from placement.questions import name
+from placement.questions.overlay import Overlay, Taken
 from placement.questions.placing import packing
 from placement.questions.placing.filling import (
     Choice,
     Filling,
     Occupied,
-    Overlay,
     common_domains,
     domains_of,
     hosts_of,
 )
-from placement.questions.placing.query import Domains, Quality, Wish
-from placement.search.search import Limits
+from placement.questions.placing.query import Amounts, Domains, Quality, Wish
+from placement.search.search import Budget, Limits
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,13 +93,10 @@ def choose(
         return asked.together(wish.together, present, wanted)
     here, occupied = asked.overlay(_listed(wish)), asked.occupied(present)
     for choice in taken:
-        here.take(here.taken(choice.amounts))
-    good = _take_again(here, occupied, kept)
-    filling = Filling(here, occupied.copy(), asked.rng)
-    choices = [
-        *good,
-        *filling.place(here.trees(asked.rng.random()), wanted - len(good)),
-    ]
+        here.take(_taken(forest, choice.amounts))
+    good = _take_again(forest, here, occupied, kept)
+    filling = asked.filling(here, occupied.copy())
+    choices = [*good, *filling.place(asked.trees(here), wanted - len(good))]
     is_short = len(choices) < wanted
     if is_short and good:
         return choose(forest, wish, wanted, present, limits, taken=taken, rng=rng)
@@ -112,13 +109,19 @@ def choose(
     return chosen
 
 
+def _taken(forest: Forest, amounts: Amounts) -> Taken:
+    """Return amounts by provider, without those of providers that are gone."""
+    providers = ((forest.provider(uuid), uuid) for uuid in amounts)
+    return {provider: amounts[uuid] for provider, uuid in providers if provider}
+
+
 def _take_again(
-    here: Overlay, occupied: Occupied, choices: Iterable[Choice]
+    forest: Forest, here: Overlay, occupied: Occupied, choices: Iterable[Choice]
 ) -> list[Choice]:
     """Take the choices that are still good, and return them."""
     good = []
     for choice in choices:
-        taken = here.taken(choice.amounts)
+        taken = _taken(forest, choice.amounts)
         is_there = len(taken) == len(choice.amounts)
         if is_there and here.fits(taken) and occupied.room([choice.host]):
             here.take(taken)
@@ -158,8 +161,28 @@ class _Asked:
         self.rng = rng
 
     def overlay(self, within: frozenset[str] | None) -> Overlay:
-        """Return the forest."""
-        return Overlay(self._forest, self._wish, self._limits, within)
+        """Return the trees that can matter, or only those in some aggregates."""
+        request = self._wish.request
+        relevant = self._forest.relevant(request, aggregates=within)
+        return Overlay(relevant, request, lambda: Budget(self._limits))
+
+    def filling(self, here: Overlay, occupied: Occupied) -> Filling:
+        """Return what fills the hosts of an overlay."""
+        return Filling(self._forest, self._wish, here, occupied, self.rng)
+
+    def trees(
+        self, here: Overlay, only: tuple[str, Domains] | None = None
+    ) -> Iterator[Tree]:
+        """Yield the trees that the spread has a place for, from a random place on.
+
+        :param only: a domain, and what counts as one; None means all
+        """
+        spread, trees, start = self._wish.spread, here.snapshot.trees, self.rng.random()
+        for tree in trees.beginning(start) if isinstance(trees, Trees) else trees:
+            if spread and not domains_of(tree.root, spread.domains):
+                continue
+            if only is None or only[0] in domains_of(tree.root, only[1]):
+                yield tree
 
     def occupied(self, present: Present) -> Occupied:
         """Return how many consumers the domains have by now."""
@@ -178,12 +201,12 @@ class _Asked:
         domains = self._wish.spread.domains if self._wish.spread else Domains(None)
         pools: dict[packing.Kind, list[Choice]] = {}
         fillings = []
-        for tree in here.trees(self.rng.random()):
+        for tree in self.trees(here):
             kind = domains_of(tree.root, domains)
             pool = pools.setdefault(kind, [])
             missing = min(wanted, occupied.room([tree.root])) - len(pool)
             if missing > 0:
-                filling = Filling(here, Occupied(None), self.rng)
+                filling = self.filling(here, Occupied(None))
                 pool += filling.place(iter([tree]), missing)
                 fillings.append(filling)
         # All that a choice takes may come from providers that share with its tree.
@@ -232,15 +255,15 @@ class _Asked:
         """Yield each domain in turn: what fills it, and its trees."""
         if domains.aggregates is None:
             everything = self.overlay(None)
-            for tree in everything.trees(self.rng.random()):
+            for tree in self.trees(everything):
                 if allowed is None or tree.root.uuid in allowed:
                     here = everything.afresh()
-                    yield Filling(here, occupied.copy(), self.rng), iter([tree])
+                    yield self.filling(here, occupied.copy()), iter([tree])
             return
         names = [
             each for each in domains.aggregates if allowed is None or each in allowed
         ]
         for each in self.rng.sample(names, len(names)):
             here = self.overlay(frozenset({each}))
-            filling = Filling(here, occupied.copy(), self.rng)
-            yield filling, here.trees(self.rng.random(), (each, domains))
+            filling = self.filling(here, occupied.copy())
+            yield filling, self.trees(here, (each, domains))

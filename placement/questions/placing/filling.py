@@ -6,11 +6,10 @@ import heapq
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
 
-from placement.forest.forest import Forest, Trees
-from placement.model.inventory import all_fit
-from placement.model.tree import Provider, Snapshot, Tree
+from placement.forest.forest import Forest
+from placement.model.tree import Provider, Tree
+from placement.questions.overlay import Overlay, Taken
 from placement.questions.placing.query import (
     Amounts,
     Domains,
@@ -19,12 +18,7 @@ from placement.questions.placing.query import (
     Spread,
     Wish,
 )
-from placement.search import engine
 from placement.search.engine import Candidate
-from placement.search.search import Budget, Limits
-
-# The amounts of a candidate, by provider as it was at some moment.
-Taken: TypeAlias = Mapping[Provider, Mapping[str, int]]
 
 
 def _has_trait(tree: Tree, name: str, taken: Amounts) -> float:
@@ -180,132 +174,6 @@ class Occupied:
         return spread is not None and len(domains_of(host, spread.domains)) > 1
 
 
-class Overlay:
-    """The trees that can matter to a wish, as they are after some placements.
-
-    ``moves`` counts the placements that took from a provider that serves several trees:
-    a candidate found before the last of them may no longer fit. ``budget`` is that of
-    the search.
-    """
-
-    def __init__(
-        self,
-        forest: Forest,
-        wish: Wish,
-        limits: Limits,
-        aggregates: frozenset[str] | None = None,
-    ) -> None:
-        self.forest = forest
-        self.wish = wish
-        self._limits = limits
-        self._base = forest.relevant(wish.request, aggregates=aggregates)
-        # Providers from which something was taken, by the UUID of the root and theirs.
-        self._changed: dict[str, dict[str, Provider]] = {}
-        self.moves = 0
-        self._search(self._base)
-        self._at_first = self._firsts
-
-    def afresh(self) -> "Overlay":
-        """Forget all placements, and return this."""
-        self._changed = {}
-        if self.moves:
-            self.moves = 0
-            self._search(self._base)
-        return self
-
-    def trees(
-        self, start: float, only: tuple[str, Domains] | None = None
-    ) -> Iterator[Tree]:
-        """Yield the trees that the spread has a place for, from some place on.
-
-        :param start: the place, as ``relevant`` has it
-        :param only: a domain, and what counts as one; None means all
-        """
-        spread, trees = self.wish.spread, self._base.trees
-        for tree in trees.beginning(start) if isinstance(trees, Trees) else trees:
-            if spread and not domains_of(tree.root, spread.domains):
-                continue
-            if only is None or only[0] in domains_of(tree.root, only[1]):
-                yield tree
-
-    def current(self, tree: Tree) -> Tree:
-        """Return a tree as it is now."""
-        changed = self._changed.get(tree.root.uuid)
-        if changed is None:
-            return tree
-        return Tree(tuple([changed.get(each.uuid, each) for each in tree.members]))
-
-    def first(self, tree: Tree) -> tuple[Candidate | None, bool]:
-        """Return the first candidate of a host, if any.
-
-        :returns: the candidate; and, if there is none, whether that is certain
-        """
-        return self._firsts.at(self.current(tree))
-
-    def is_certain(self, tree: Tree) -> bool:
-        """Return whether no other choices would have left a full host room for more.
-
-        That is so if each candidate picks one provider, or there is nothing to choose,
-        and if other hosts do not take from the same providers.
-        """
-        if not self.is_by_itself(tree):
-            return False
-        if tree.root.uuid not in self._changed:
-            return True
-        domains = self._at_first.domains(tree)
-        return len(domains) == 1 or all(len(domain) == 1 for domain in domains)
-
-    def is_by_itself(self, tree: Tree) -> bool:
-        """Return whether a host takes nothing from providers that serve others."""
-        return not self._base.sharing or not any(
-            provider.shares
-            for domain in self._at_first.domains(tree)
-            for provider in domain
-        )
-
-    def taken(self, amounts: Amounts) -> Taken:
-        """Return amounts by provider, without those of providers that are gone."""
-        providers = ((self.forest.provider(uuid), uuid) for uuid in amounts)
-        return {provider: amounts[uuid] for provider, uuid in providers if provider}
-
-    def times(self, taken: Taken) -> int:
-        """Return how many times amounts can be taken; once, if they just fit."""
-        return min(
-            self._now(provider).inventories[name].free // amount
-            for provider, amounts in taken.items()
-            for name, amount in amounts.items()
-        )
-
-    def fits(self, taken: Taken) -> bool:
-        """Return whether amounts can be taken once."""
-        return all(
-            all_fit(self._now(provider).inventories, amounts.items())
-            for provider, amounts in taken.items()
-        )
-
-    def take(self, taken: Taken, times: int = 1) -> None:
-        """Take amounts off."""
-        shared = False
-        for provider, amounts in taken.items():
-            changed = self._changed.setdefault(provider.root_uuid, {})
-            changed[provider.uuid] = self._now(provider).taking(amounts, times)
-            shared = shared or provider.shares
-        if shared:
-            self.moves += 1
-            sharing = tuple(map(self._now, self._base.sharing))
-            self._search(dataclasses.replace(self._base, sharing=sharing))
-
-    def _now(self, provider: Provider) -> Provider:
-        """Return a provider as it is now."""
-        changed = self._changed.get(provider.root_uuid)
-        return changed.get(provider.uuid, provider) if changed else provider
-
-    def _search(self, snapshot: Snapshot) -> None:
-        """Search from now on with the sharing providers of a snapshot."""
-        self.budget = Budget(self._limits)
-        self._firsts = engine.Firsts(snapshot, self.wish.request, self.budget)
-
-
 @dataclasses.dataclass(slots=True, order=True)
 class _Offer:
     """A host that serves; the best comes first, and equal ones in random order."""
@@ -337,8 +205,15 @@ class Filling:
     search ended before it was known.
     """
 
-    def __init__(self, here: Overlay, occupied: Occupied, rng: random.Random) -> None:
-        wish = here.wish
+    def __init__(
+        self,
+        forest: Forest,
+        wish: Wish,
+        here: Overlay,
+        occupied: Occupied,
+        rng: random.Random,
+    ) -> None:
+        self._forest = forest
         self._here = here
         self._occupied = occupied
         self._rng = rng
@@ -437,7 +312,7 @@ class Filling:
         for provider in taken:
             if provider.root_uuid == tree.root.uuid:
                 return tree.root
-        return hosts_of(self._here.forest, [provider.uuid for provider in taken])[0]
+        return hosts_of(self._forest, [provider.uuid for provider in taken])[0]
 
     def _take(self, offer: _Offer, wanted: int) -> list[Choice]:
         """Place consumers on a host, as long as it stays the best; then look again."""
