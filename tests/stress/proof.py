@@ -314,16 +314,19 @@ def find_faults_of_feed(
     for _, commit in itertools.groupby(
         entries, key=lambda each: each.get("request_id")
     ):
-        grown: set[tuple[str, str]] = set()
+        growth: Counter[tuple[str, str]] = Counter()
         moved: set[str] = set()
         for entry in commit:
             yield from _entry(state, entry)
             if entry["type"] == "allocations.changed":
                 known = state.consumers.get(entry["subject"], {})
-                grown.update(_growth(known, entry["after"]))
+                growth.subtract(_used(known))
+                growth.update(_used(entry["after"]))
                 moved.add(entry["subject"])
             state.apply(entry)
-        # A commit as a whole is what must fit.
+        # A commit as a whole is what must fit, unless it makes nothing worse: a host
+        # that shrank may have more in use than it has.
+        grown = [place for place, more in growth.items() if more > 0]
         yield from _over_capacity(state, grown)
         yield from _on_one_host(world, state, moved)
     yield from _all_or_nothing(events, entries)
@@ -343,15 +346,16 @@ def _entry(state: State, entry: Any) -> Iterator[str]:
         yield f"a lease has ended before its time: {entry}"
 
 
-def _growth(before: Amounts, after: Amounts) -> Iterator[tuple[str, str]]:
-    """Yield the hosts and classes of which a consumer uses more than before."""
-    for host, resources in after.items():
-        for name, amount in resources.items():
-            if amount > before.get(host, {}).get(name, 0):
-                yield host, name
+def _used(amounts: Amounts) -> dict[tuple[str, str], int]:
+    """Return how much is used, by host and class."""
+    return {
+        (host, name): amount
+        for host, resources in amounts.items()
+        for name, amount in resources.items()
+    }
 
 
-def _over_capacity(state: State, grown: set[tuple[str, str]]) -> Iterator[str]:
+def _over_capacity(state: State, grown: Iterable[tuple[str, str]]) -> Iterator[str]:
     for host, name in sorted(grown):
         used = sum(uses.get(host, {}).get(name, 0) for uses in state.consumers.values())
         there = state.providers.get(host, {"inventories": {}})["inventories"]
