@@ -32,8 +32,14 @@ if TYPE_CHECKING:
 os.environ.pop(metrics.DIRECTORY, None)
 metrics.directory()
 
-# How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# How long an example takes depends on what else the machine does; examples may share a
+# service, and requests are large.
+hypothesis.settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=set(hypothesis.HealthCheck)
+    - {hypothesis.HealthCheck.filter_too_much},
+)
 hypothesis.settings.load_profile("untimed")
 
 

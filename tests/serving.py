@@ -1,6 +1,7 @@
 """An application behind a real socket, which records its requests."""
 
 import dataclasses
+import importlib.util
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,8 +10,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from wsgiref import simple_server
 
+import pytest
+
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+# Marks of tests of what openstacksdk does with an application.
+OPENSTACKSDK = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("openstack") is None,
+        reason="openstacksdk comes with the extra nova: tox -e reservations",
+    ),
+    # The library calls functions that it has deprecated itself.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

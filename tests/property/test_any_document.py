@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_foundation.http.schema import Schema
@@ -12,7 +12,7 @@ from tests import schemas
 from tests.property.test_any_request import CONSUMER, JUNK, NUMBERS, TEXTS, WORDS
 
 SCHEMAS = schemas.every()
-FEW = settings(max_examples=30, suppress_health_check=[*HealthCheck])
+FEW = settings(max_examples=30)
 
 
 def documents(schema: Any, clean: bool) -> st.SearchStrategy[Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from urllib import parse
 
 import webob
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.microversion import MAXIMUM, MINIMUM
@@ -263,14 +263,7 @@ def prepare(application: "WSGIApplication") -> None:
         client.call(method, path, document)
 
 
-@settings(
-    max_examples=300,
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-    ],
-)
+@settings(max_examples=300)
 @given(asked=st.lists(requests(), min_size=1, max_size=4))
 def test_nothing_a_caller_sends_is_a_failure_of_ours(
     application: "WSGIApplication", asked: list[webob.Request]

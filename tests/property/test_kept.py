@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -167,8 +167,6 @@ def test_what_is_kept_is_what_is_stored(
         settings=settings(
             max_examples=3,
             stateful_step_count=20,
-            deadline=None,
             derandomize=True,
-            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -341,9 +341,5 @@ def test_the_service_keeps_the_same_ledger_as_the_model(
     Comparison.template, Comparison.directory = template, tmp_path
     stateful.run_state_machine_as_test(
         Comparison,
-        settings=hypothesis.settings(
-            max_examples=15,
-            stateful_step_count=25,
-            suppress_health_check=list(hypothesis.HealthCheck),
-        ),
+        settings=hypothesis.settings(max_examples=15, stateful_step_count=25),
     )

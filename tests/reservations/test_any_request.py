@@ -6,7 +6,7 @@ from typing import Any
 from urllib import parse
 
 import webob
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_reservations import app
@@ -90,10 +90,7 @@ def requests(draw: st.DrawFn) -> webob.Request:
     return request
 
 
-@settings(
-    max_examples=EXAMPLES,
-    suppress_health_check=list(HealthCheck),
-)
+@settings(max_examples=EXAMPLES)
 @given(asked=st.lists(requests(), min_size=1, max_size=3))
 def test_nothing_a_caller_sends_is_a_failure_of_ours(
     cloud: Cloud, asked: list[webob.Request]

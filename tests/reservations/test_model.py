@@ -11,7 +11,6 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -243,6 +242,5 @@ def test_leases_over_time(cloud: Cloud, cleaning: datetime.timedelta) -> None:
         settings=hypothesis.settings(
             max_examples=60 if THOROUGH else 2,
             stateful_step_count=20 if THOROUGH else 8,
-            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import datetime
-import importlib.util
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -24,20 +23,12 @@ from placement_reservations.store.flavor import Flavor
 from placement_reservations.store.lease import Reservation, Wish
 from tests.reservations.cloud import HOUR, Cloud, make_cloud
 from tests.reservations.nova import Nova, Refused
-from tests.serving import serving
+from tests.serving import OPENSTACKSDK, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-pytestmark = [
-    pytest.mark.skipif(
-        importlib.util.find_spec("openstack") is None,
-        reason="openstacksdk comes with the extra nova: tox -e reservations",
-    ),
-    # The library calls functions that it has deprecated itself.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
-]
+pytestmark = OPENSTACKSDK
 
 FLAVOR = Flavor("8d2ac8d2-4bc8-4d57-8d9b-3ea6a6f2b001", Size(1, 512, 5), "CUSTOM_X")
 RESERVATION = Reservation(FLAVOR.id, "", "", Wish(1, 512, 5, 1))

@@ -273,20 +273,10 @@ class Placer(Actor):
             )
             self._own.pop(consumer, None)
 
-    def _until_known(
-        self,
-        kind: str,
-        method: str,
-        path: str,
-        body: Any = None,
-        read: Callable[[Any], dict[str, Any]] | None = None,
-        **members: Any,
-    ) -> Event:
+    def _until_known(self, *request: Any, **members: Any) -> Event:
         """Send a request until it is known what it did; remember what there is then."""
         for attempt in range(ATTEMPTS):
-            event = self.call(
-                kind, method, path, body, read, first=not attempt, **members
-            )
+            event = self.call(*request, first=not attempt, **members)
             if event.is_known:
                 break
             # A process that was killed may have left a commit under way.

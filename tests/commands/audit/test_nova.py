@@ -1,7 +1,6 @@
 """Nova and Ironic as they are asked who lives: openstacksdk, its fakes, a stand-in."""
 
 import dataclasses
-import importlib.util
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -13,20 +12,12 @@ import pytest
 from placement_clients.audit import cli
 from tests.client import new_uuid
 from tests.commands.audit.desk import Desk
-from tests.serving import Between, Served, serving
+from tests.serving import OPENSTACKSDK, Between, Served, serving
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-pytestmark = [
-    pytest.mark.skipif(
-        importlib.util.find_spec("openstack") is None,
-        reason="openstacksdk comes with the extra nova: tox -e reservations",
-    ),
-    # The library calls functions that it has deprecated itself.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
-]
+pytestmark = OPENSTACKSDK
 HOST = "compute-1"
 PAGE = 2
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from placement.schemas import query as wire
@@ -106,10 +106,7 @@ def test_placement_parses_the_groups_that_were_meant(
     assert read == request.groups
 
 
-@settings(
-    max_examples=100,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=100)
 @given(flavor=flavors, image=images, added=rules)
 def test_placement_refuses_exactly_what_we_refuse(
     knowing: Client,
