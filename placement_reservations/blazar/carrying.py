@@ -1,24 +1,23 @@
 """The data carried from Blazar, and how it is stored: all of it, or nothing."""
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from placement_reservations import capacity, state
 from placement_reservations.blazar import judging
 from placement_reservations.blazar.reading import Row, Source
-from placement_reservations.capacity import NO_LIMITS, Holding, Interval
-from placement_reservations.store import allocation as allocations
+from placement_reservations.capacity import Holding, Interval, Size
+from placement_reservations.db import models
 from placement_reservations.store import debt as debts
-from placement_reservations.store import event as events
 from placement_reservations.store import flavor as flavors
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from placement_reservations.store import row as store_row
 from placement_reservations.store.debt import Debt
-from placement_reservations.store.host import Host
-from placement_reservations.store.lease import Event, Lease, Reservation, Wish
 
 # The reason of a lease that was degraded in Blazar, until the hosts are checked.
 LACKS = "Some of its hosts had failed in Blazar."
@@ -34,28 +33,22 @@ class NotCarried(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """The data that is carried.
+    """The data that is carried: new ``rows`` of our tables, in the order to store them.
 
-    ``hosts`` are new, and so many others are ``known``: they were here already.
-    ``slots`` counts the slots of a reservation on each host, keyed by its id, then by
-    the id of the host here. ``left_in_nova`` names objects of Blazar in Nova that this
-    service does not need, a line for each reservation. ``displaced`` counts the slots
-    of a reservation that do not fit on their hosts, keyed by its id.
+    So many other hosts are ``known``, and so many leases ``present``: they were here
+    already. ``private`` names the capabilities for administrators only.
+    ``left_in_nova`` names objects of Blazar in Nova that this service does not need, a
+    line for each reservation. ``displaced`` counts the slots of a reservation that do
+    not fit on their hosts, keyed by its id.
     """
 
-    hosts: Sequence[Host]
-    known: int
+    rows: Mapping[type[models.Base], Sequence[Row]]
     private: frozenset[str]
-    leases: Sequence[Lease]
-    slots: Mapping[str, Mapping[int, int]]
+    known: int
     present: int
     left_out: int
     left_in_nova: Sequence[str]
     displaced: Mapping[str, int]
-
-    def count_slots(self, reservation: Reservation) -> int:
-        """Return how many slots a reservation has on all hosts."""
-        return sum(self.slots.get(reservation.id, {}).values())
 
 
 def plan_load(
@@ -73,24 +66,35 @@ def plan_load(
         raise NotCarried(refusals)
     here = {host.name: host.id for host in hosts.list_hosts(connection)}
     numbers = _number(source, left_out, here)
-    lease_rows = [row for row in source.leases if judging.is_wanted(row, left_out)]
-    carried = [_lease(source, row) for row in lease_rows if row["id"] not in present]
-    slots = _number_slots(source, carried, numbers)
-    new = [
-        _host(source, row, numbers[row["id"]])
+    new = {
+        row["id"]: {
+            **row,
+            "id": numbers[row["id"]],
+            "service_name": row["service_name"] or row["hypervisor_hostname"],
+        }
         for row in source.hosts
         if row["id"] in numbers and row["hypervisor_hostname"] not in here
-    ]
+    }
+    wanted = [row for row in source.leases if judging.is_wanted(row, left_out)]
+    carried = [row for row in wanted if row["id"] not in present]
+    rows: dict[type[models.Base], Sequence[Row]] = {
+        models.ComputeHost: list(new.values()),
+        models.ExtraCapability: [
+            {**row, "computehost_id": numbers[row["computehost_id"]]}
+            for row in source.capabilities
+            if row["computehost_id"] in new
+        ],
+        models.Lease: carried,
+        **_list_parts(source, carried, numbers),
+    }
     return Load(
-        hosts=new,
-        known=len(numbers) - len(new),
+        rows,
         private=source.private,
-        leases=carried,
-        slots=slots,
-        present=len(lease_rows) - len(carried),
-        left_out=len(source.leases) - len(lease_rows),
-        left_in_nova=list(_list_left(source, carried)),
-        displaced=_count_displaced(new, carried, slots),
+        known=len(numbers) - len(new),
+        present=len(wanted) - len(carried),
+        left_out=len(source.leases) - len(wanted),
+        left_in_nova=list(_list_left(source, rows[models.Reservation])),
+        displaced=_count_displaced(new.values(), rows[models.Allocation]),
     )
 
 
@@ -121,99 +125,95 @@ def _number(
     return numbers
 
 
-def _number_slots(
-    source: Source, carried: Sequence[Lease], numbers: Mapping[str, int]
-) -> dict[str, dict[int, int]]:
-    """Return how many slots reservations have, by host id here, by reservation id."""
-    return {
-        each.id: {
-            numbers[host_id]: count
-            for host_id, count in source.slots.get(each.id, {}).items()
-        }
+def _list_parts(
+    source: Source, carried: Sequence[Row], numbers: Mapping[str, int]
+) -> dict[type[models.Base], list[Row]]:
+    """Return the rows of all that belongs to leases, by table."""
+    reservations = [
+        _reservation(row, position)
         for lease in carried
-        for each in lease.reservations
-        if each.status != state.ReservationStatus.DELETED
+        for position, row in enumerate(source.reservations[lease["id"]])
+    ]
+    slots = (
+        _list_slots(source, lease, row, numbers)
+        for lease in carried
+        for row in source.reservations[lease["id"]]
+    )
+    events = (source.events[lease["id"]] for lease in carried)
+    return {
+        models.Reservation: reservations,
+        models.InstanceReservation: [_wish(source, row) for row in reservations],
+        models.Event: list(itertools.chain.from_iterable(events)),
+        models.Allocation: list(itertools.chain.from_iterable(slots)),
     }
 
 
-def _host(source: Source, row: Row, number: int) -> Host:
-    service_name = row["service_name"] or ""
-    details = hosts.load_details(row, service_name=service_name, limits=NO_LIMITS)
-    capabilities = {
-        each["name"]: each["value"]
-        for each in source.capabilities
-        if each["computehost_id"] == row["id"]
+def _reservation(row: Row, position: int) -> Row:
+    kept = {name: value for name, value in row.items() if name != "missing_resources"}
+    lacks = LACKS if row["missing_resources"] else None
+    return {**kept, "position": position, "lacks": lacks}
+
+
+def _wish(source: Source, reservation: Row) -> Row:
+    wish = source.wishes[reservation["resource_id"]]
+    names = ("id", "reservation_id", "affinity", "amount", *capacity.RESOURCES)
+    return {
+        **{name: wish[name] for name in names},
+        "resource_properties": judging.requirement_of(wish),
+        "flavor_id": reservation["id"],
     }
-    times = row["created_at"], row["updated_at"]
-    return Host(number, details, capabilities, *times)
 
 
-def _lease(source: Source, row: Row) -> Lease:
-    return store_row.load(
-        Lease,
-        row,
-        interval=Interval(row["start_date"], row["end_date"]),
-        status=state.LeaseStatus(row["status"]),
-        status_reason=None,
-        reservations=tuple(
-            _reservation(each, source.wishes[each["resource_id"]])
-            for each in source.reservations[row["id"]]
-        ),
-        events=tuple(
-            store_row.load(
-                Event,
-                each,
-                event_type=state.EventType(each["event_type"]),
-                status=state.EventStatus(each["status"]),
-            )
-            for each in source.events[row["id"]]
-        ),
-    )
+def _list_slots(
+    source: Source, lease: Row, reservation: Row, numbers: Mapping[str, int]
+) -> Iterator[Row]:
+    """Yield a row for each slot of a reservation that is not over."""
+    if reservation["status"] == state.ReservationStatus.DELETED:
+        return
+    wish = source.wishes[reservation["resource_id"]]
+    for host_id, count in source.slots.get(reservation["id"], {}).items():
+        slot = {
+            "computehost_id": numbers[host_id],
+            "reservation_id": reservation["id"],
+            "start_date": lease["start_date"],
+            "end_date": lease["end_date"],
+            **{name: wish[name] for name in capacity.RESOURCES},
+            "wanted": False,
+        }
+        yield from [slot] * count
 
 
-def _reservation(row: Row, wish: Row) -> Reservation:
-    required = judging.requirement_of(wish)
-    return store_row.load(
-        Reservation,
-        row,
-        wish=store_row.load(Wish, wish, resource_properties=required),
-        status=state.ReservationStatus(row["status"]),
-        lacks=LACKS if row["missing_resources"] else None,
-    )
+def _list_left(source: Source, carried: Sequence[Row]) -> Iterator[str]:
+    for each in carried:
+        wish = source.wishes[each["resource_id"]]
+        made = {
+            "host aggregate": wish["aggregate_id"],
+            "server group": wish["server_group_id"],
+        }
+        named = " and ".join(f"{kind} {key}" for kind, key in made.items() if key)
+        if named and each["status"] != state.ReservationStatus.DELETED:
+            yield f"{named} of reservation {each['id']}"
 
 
-def _list_left(source: Source, carried: Sequence[Lease]) -> Iterator[str]:
-    for lease in carried:
-        for each in lease.reservations:
-            wish = source.wishes[each.resource_id]
-            made = {
-                "host aggregate": wish["aggregate_id"],
-                "server group": wish["server_group_id"],
-            }
-            named = " and ".join(f"{kind} {key}" for kind, key in made.items() if key)
-            if named and each.status != state.ReservationStatus.DELETED:
-                yield f"{named} of reservation {each.id}"
-
-
-def _count_displaced(
-    new: Sequence[Host],
-    carried: Sequence[Lease],
-    slots: Mapping[str, Mapping[int, int]],
-) -> dict[str, int]:
+def _count_displaced(new: Iterable[Row], slots: Sequence[Row]) -> Counter[str]:
     """Return how many slots do not fit where Blazar promised them.
 
     Blazar counts several slots of a reservation on one host as one.
     """
-    displaced: dict[str, int] = {}
+    held = capacity.by_host(
+        Holding(
+            slot["computehost_id"],
+            slot["reservation_id"],
+            Interval(slot["start_date"], slot["end_date"]),
+            Size(*(slot[name] for name in capacity.RESOURCES)),
+            count=1,
+        )
+        for slot in slots
+    )
+    displaced: Counter[str] = Counter()
     for host in new:
-        held = [
-            Holding(host.id, each.id, lease.interval, each.wish.size, count)
-            for lease in carried
-            for each in lease.reservations
-            if (count := slots.get(each.id, {}).get(host.id, 0))
-        ]
-        for key, count in capacity.count_displaced(host.size, held).items():
-            displaced[key] = displaced.get(key, 0) + count
+        size = Size(host["vcpus"], host["memory_mb"], host["local_gb"])
+        displaced += Counter(capacity.count_displaced(size, held.get(host["id"], [])))
     return displaced
 
 
@@ -225,21 +225,18 @@ def store(connection: sa.Connection, load: Load, *, with_flavors: bool) -> None:
 
     :param with_flavors: whether this service has the flavors, and not Nova
     """
-    for host in load.hosts:
-        hosts.insert(connection, host.details, host.capabilities, known=host)
-        debts.insert(connection, [Debt(hosts.subject(host.name), None, host.name)])
+    for model, new in load.rows.items():
+        for row in new:
+            store_row.insert(connection, model, **row)
     hosts.number_after(connection)
-    for name in sorted({name for host in load.hosts for name in host.capabilities}):
-        if name in load.private:
-            hosts.set_private(connection, name, True)
-    for lease in load.leases:
-        leases.insert(connection, lease)
-        events.insert_all(connection, lease.events)
-        for each in lease.reservations:
-            counts = load.slots.get(each.id, {})
-            allocations.insert(
-                connection, each.id, counts, lease.interval, each.wish.size
-            )
+    capabilities = {row["name"] for row in load.rows[models.ExtraCapability]}
+    for name in sorted(capabilities & load.private):
+        hosts.set_private(connection, name, True)
+    names = [row["hypervisor_hostname"] for row in load.rows[models.ComputeHost]]
+    debts.insert(connection, [Debt(hosts.subject(name), None, name) for name in names])
+    carried = {row["id"] for row in load.rows[models.Lease]}
+    for lease in leases.list_leases(connection):
+        for each in lease.reservations if lease.id in carried else ():
             if each.status == state.ReservationStatus.PENDING:
                 debts.insert(connection, [Debt(leases.subject(lease.id), each.id)])
             if with_flavors and each.status != state.ReservationStatus.DELETED:

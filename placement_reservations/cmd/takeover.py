@@ -18,6 +18,7 @@ from placement_foundation.serving.terminal import visible
 from placement_reservations.blazar import carrying, judging, reading
 from placement_reservations.blazar.carrying import Load
 from placement_reservations.blazar.reading import Source
+from placement_reservations.db import models
 from placement_reservations.store import host as hosts
 
 
@@ -118,20 +119,27 @@ def _carry(
 
 def _describe(load: Load) -> Iterator[str]:
     """Yield lines about the data that is carried."""
-    for host in load.hosts:
-        capabilities = sorted(host.capabilities.items())
-        properties = "".join(f" {name}={value}" for name, value in capabilities)
-        size = host.size
-        yield (
-            f"host {host.id} {host.name}: {size.vcpus} processors, "
-            f"{size.memory_mb} MB, {size.disk_gb} GB{properties}"
+    new_hosts, new_leases = load.rows[models.ComputeHost], load.rows[models.Lease]
+    for host in new_hosts:
+        properties = sorted(
+            f" {row['name']}={row['value']}"
+            for row in load.rows[models.ExtraCapability]
+            if row["computehost_id"] == host["id"]
         )
-    for lease in load.leases:
-        slots = sum(load.count_slots(each) for each in lease.reservations)
         yield (
-            f"lease {lease.id} {lease.name}: {lease.status}, {slots} slots, "
-            f"{lease.interval.start:%Y-%m-%d %H:%M} to "
-            f"{lease.interval.end:%Y-%m-%d %H:%M}"
+            f"host {host['id']} {host['hypervisor_hostname']}: "
+            f"{host['vcpus']} processors, {host['memory_mb']} MB, "
+            f"{host['local_gb']} GB{''.join(properties)}"
+        )
+    holders = {row["id"]: row["lease_id"] for row in load.rows[models.Reservation]}
+    slots = Counter(
+        holders[row["reservation_id"]] for row in load.rows[models.Allocation]
+    )
+    for lease in new_leases:
+        yield (
+            f"lease {lease['id']} {lease['name']}: {lease['status']}, "
+            f"{slots[lease['id']]} slots, {lease['start_date']:%Y-%m-%d %H:%M} to "
+            f"{lease['end_date']:%Y-%m-%d %H:%M}"
         )
     for reservation, count in load.displaced.items():
         yield (
@@ -140,10 +148,10 @@ def _describe(load: Load) -> Iterator[str]:
         )
     for line in load.left_in_nova:
         yield f"Blazar's {line} stays in Nova: delete it when the reservation is over"
-    states = Counter(str(lease.status) for lease in load.leases)
+    states = Counter(lease["status"] for lease in new_leases)
     each = ", ".join(f"{count} {status}" for status, count in sorted(states.items()))
     yield (
-        f"{len(load.hosts)} hosts, and {len(load.leases)} leases"
+        f"{len(new_hosts)} hosts, and {len(new_leases)} leases"
         f"{f' ({each})' if each else ''}; here already: {load.known} hosts, "
         f"{load.present} leases; left out: {load.left_out} leases"
     )

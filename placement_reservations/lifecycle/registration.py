@@ -179,10 +179,10 @@ def _list_named(connection: sa.Connection, host_id: int) -> set[str]:
     held = {
         slot.lease_id for slot in allocations.list_slots(connection, host_id=host_id)
     }
-    holders = [leases.get(connection, lease_id) for lease_id in sorted(held)]
     return {
         comparison.name
-        for lease in holders
+        for lease in leases.list_leases(connection)
+        if lease.id in held
         for each in lease.reservations
         for comparison in requirement.parse(each.wish.resource_properties)
     }

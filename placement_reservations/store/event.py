@@ -2,7 +2,6 @@
 
 import datetime
 import uuid
-from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -45,12 +44,6 @@ def schedule(
         else:
             new = {"id": str(uuid.uuid4()), "event_type": event_type, **undone}
             row.insert(connection, models.Event, lease_id=lease.id, **new)
-
-
-def insert_all(connection: sa.Connection, known: Iterable[Event]) -> None:
-    """Store events with all their values."""
-    for event in known:
-        row.insert(connection, models.Event, event)
 
 
 def list_due(connection: sa.Connection, now: datetime.datetime) -> list[Event]:

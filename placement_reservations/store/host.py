@@ -180,18 +180,14 @@ def names_by_id(connection: sa.Connection) -> dict[int, str]:
     return {row.id: row.hypervisor_hostname for row in connection.execute(query)}
 
 
-def load_details(each: row.Row, **others: Any) -> Details:
-    """Return the details of a host from its row, here or in Blazar's database.
-
-    :param others: the fields that the two store differently
-    """
+def _load_details(each: row.Row) -> Details:
     return row.load(
         Details,
         each,
         name=each["hypervisor_hostname"],
         size=Size(each["vcpus"], each["memory_mb"], each["local_gb"]),
         available=each["reservable"],
-        **others,
+        limits=_limits(each["limits"]),
     )
 
 
@@ -204,7 +200,7 @@ def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Host]:
         row.load(
             Host,
             each,
-            details=load_details(each, limits=_limits(each["limits"])),
+            details=_load_details(each),
             capabilities=capabilities.get(each["id"], {}),
         )
         for each in rows
@@ -224,18 +220,11 @@ def _capabilities(
 
 
 def insert(
-    connection: sa.Connection,
-    details: Details,
-    capabilities: Mapping[str, str],
-    known: Host | None = None,
+    connection: sa.Connection, details: Details, capabilities: Mapping[str, str]
 ) -> None:
-    """Store a new host.
-
-    :param known: the same host at its origin, whose id and times it keeps; call
-        ``number_after`` afterwards
-    """
+    """Store a new host."""
     new = {"hypervisor_hostname": details.name, **_values(details)}
-    row.insert(connection, models.ComputeHost, *([known] if known else ()), **new)
+    row.insert(connection, models.ComputeHost, **new)
     host = get_by_name(connection, details.name)
     set_capabilities(connection, host.id, capabilities)
 
@@ -334,14 +323,6 @@ def set_private(connection: sa.Connection, name: str, private: bool) -> Property
     :raises NotFound: no host has it
     """
     row.put(connection, models.HostProperty, {"name": name}, private=private)
-    return get_property(connection, name)
-
-
-def get_property(connection: sa.Connection, name: str) -> Property:
-    """Return a capability.
-
-    :raises NotFound: no host has it
-    """
     for capability in list_properties(connection):
         if capability.name == name:
             return capability

@@ -13,7 +13,7 @@ from placement_reservations import app
 from placement_reservations.cmd import reservations as command
 from placement_reservations.db import models
 from placement_reservations.lifecycle import termination
-from placement_reservations.store import event as events
+from placement_reservations.store import flavor as flavors
 from placement_reservations.store import host as hosts
 from placement_reservations.store import lease as leases
 from tests.reservations.blazar import database
@@ -582,17 +582,17 @@ def test_a_failure_in_the_middle_leaves_nothing(
     blazar: Blazar, run: Import, books: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(blazar)
-    insert, calls = events.insert_all, []
+    put, calls = flavors.put, []
 
     def fail_late(*values: Any) -> None:
         calls.append(values)
-        if len(calls) == 3:
+        if len(calls) == 2:
             raise OSError("the disk is full")
-        insert(*values)
+        put(*values)
 
-    monkeypatch.setattr(events, "insert_all", fail_late)
+    monkeypatch.setattr(flavors, "put", fail_late)
     assert run("--write") == 1
-    assert len(calls) == 3
+    assert len(calls) == 2
     assert not any(count(books).values())
 
 
