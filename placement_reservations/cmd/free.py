@@ -7,6 +7,7 @@ from placement_clients import access, output, record
 from placement_clients.access import Misconfigured
 from placement_clients.client import Client
 from placement_clients.errors import BadRequest, PlacementError
+from placement_clients.option import add_options
 from placement_foundation.serving import program
 from placement_foundation.serving.program import Program
 
@@ -25,8 +26,13 @@ OTHERS = {
     "affinity": ("None, True: all on one host, or False: all on different ones"),
     "resource_properties": 'what hosts must have: \'["==", "$gpu", "True"]\'',
     "minutes": "how long the lease is (60)",
-    "start": 'not before: "YYYY-MM-DD HH:MM" in UTC (now)',
-    "end": "not after (30 days later)",
+    "start_date": 'not before: "YYYY-MM-DD HH:MM" in UTC (now)',
+    "end_date": "not after (30 days later)",
+}
+OUTPUT_AND_WAY = {
+    "--json": "print the answer as JSON",
+    "--url URL": "URL of the reservation service, without /v1 (%(default)s)",
+    "--token TOKEN": "token to send; by default the OS_* variables say how to get one",
 }
 
 
@@ -38,24 +44,16 @@ def add(commands: Any, of: Program) -> None:
         return _run(of.name, asked)
 
     parser = program.add_command(commands, "free", list_free)
-    for name, meaning in SIZES.items():
-        parser.add_argument(_option(name), required=True, metavar="N", help=meaning)
-    for name, meaning in OTHERS.items():
-        parser.add_argument(_option(name), metavar="VALUE", help=meaning)
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
-    parser.add_argument(
-        "--url",
-        default=f"http://127.0.0.1:{of.port}",
-        help="URL of the reservation service, without /v1 (%(default)s)",
-    )
-    parser.add_argument(
-        "--token",
-        help="token to send; by default the OS_* variables say how to get one",
-    )
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    for name, meaning in {**SIZES, **OTHERS}.items():
+        parser.add_argument(
+            "--" + name.removesuffix("_date").replace("_", "-"),
+            dest=name,
+            required=name in SIZES,
+            metavar="N" if name in SIZES else "VALUE",
+            help=meaning,
+        )
+    add_options(parser, OUTPUT_AND_WAY)
+    parser.set_defaults(url=f"http://127.0.0.1:{of.port}")
 
 
 def _run(name: str, asked: argparse.Namespace) -> int:
@@ -97,9 +95,6 @@ def _ask(asked: argparse.Namespace) -> dict[str, Any]:
     """
     given = vars(asked)
     query = {name: given[name] for name in (*SIZES, *OTHERS) if given[name] is not None}
-    for name in ("start", "end"):
-        if name in query:
-            query[f"{name}_date"] = query.pop(name)
     way = access.from_environment(url=asked.url, token=asked.token)
     document = Client(way, service_type="reservation").get(
         "/v1/leases/free", version="1.0", query=query
