@@ -78,10 +78,12 @@ class BareMetal:
         try:
             document = self._service.get(path, version=VERSION, query=query)
         except errors.PlacementError as exc:
-            if exc.status == 404 and SIGN in (exc.document or {}):
+            told = (exc.document or {}).get(SIGN)
+            if exc.status == 404 and told is not None:
                 return None
             what = f"answered {exc.status}" if exc.status else "cannot be reached"
-            raise Unreadable(f"the node service {what}: {exc}") from exc
+            # All of it: of a refused microversion, it ends with those that there are.
+            raise Unreadable(f"the node service {what}: {told or exc}") from exc
         if not isinstance(document, dict):
             raise Unreadable("the answer is not a document of the node service")
         return document

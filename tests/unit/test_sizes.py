@@ -19,7 +19,7 @@ BOUNDS = {
     "placement": 17_796,
     "placement_foundation": 4_027,
     "placement_clients": 4_774,
-    "placement_nodes": 2_257,
+    "placement_nodes": 2_258,
     "placement_reservations": 5_492,
 }
 LINES_OF_TESTS = 51217
