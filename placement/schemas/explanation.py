@@ -1,16 +1,10 @@
 """Explanations on the wire."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from placement.model.allocation import Holder
-from placement.model.constraint import Constraint, Room
-from placement.model.inventory import InventoryUsage
 from placement.questions.explanation import sentence
 from placement.questions.explanation.explanation import ExplanationQuery
-from placement.questions.explanation.finding import Verdict
-from placement.questions.explanation.nearness import Host
-from placement.questions.explanation.report import Holders, Report, Wanted
+from placement.questions.explanation.report import Wanted
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
 from placement.schemas.query import unexpected
@@ -82,42 +76,15 @@ CHANGE = record(
 )
 
 
-class _Detail(NamedTuple):
-    """A verdict on a constraint about a host.
-
-    Where the closest provider has too little room, ``room`` is its inventory;
-    ``holders`` are the consumers with most of it, None if they were not requested.
-    """
-
-    verdict: Verdict
-    met: bool
-    room: InventoryUsage | None
-    holders: Sequence[Holder] | None
-
-
-class _Shown(NamedTuple):
-    """A host, with the details of the verdicts on it."""
-
-    host: Host
-    details: Mapping[Constraint, _Detail]
-
-    @property
-    def unmet(self) -> list[_Detail]:
-        """The details of the constraints that it does not meet."""
-        return [self.details[each] for each in self.host.unmet]
-
-
 HOLDER = record(consumer=TEXT, amount=INTEGER, type=TEXT_OR_NULL, project=TEXT_OR_NULL)
 # The needed value, and that of the closest provider that does not meet it. There is
 # none if all do, and the host lacks something else.
 CLOSEST = {
-    "needs": Item(NEEDS, "verdict.constraint.needs", optional=True),
+    "needs": Item(NEEDS, "constraint.needs", optional=True),
     "has": Item(
-        HAS,
-        lambda detail: detail.verdict.constraint.has(detail.verdict.closest),
-        optional="verdict.closest",
+        HAS, lambda each: each.constraint.has(each.closest), optional="closest"
     ),
-    "provider": Item(TEXT, "verdict.closest.uuid", optional="verdict.closest"),
+    "provider": Item(TEXT, "closest.uuid", optional="closest"),
     "capacity": Item(INTEGER, "room.capacity", optional="room"),
     "used": Item(INTEGER, "room.used", optional="room"),
     "total": Item(INTEGER, "room.total", optional="room"),
@@ -127,62 +94,27 @@ CLOSEST = {
     ),
     "holders": Item([HOLDER], optional=True),
 }
-ID = Item(TEXT, "verdict.constraint.id")
-FINDING = record(
-    id=ID,
-    **CLOSEST,
-    text=Item(TEXT, lambda detail: sentence.unmet(detail.verdict)),
-)
+ID = Item(TEXT, "constraint.id")
+FINDING = record(id=ID, **CLOSEST, text=Item(TEXT, sentence.unmet))
 VERDICT = record(
     id=ID,
     met=BOOLEAN,
-    providers=Item(
-        listed(TEXT), lambda detail: [each.uuid for each in detail.verdict.meeting]
-    ),
+    providers=Item(listed(TEXT), lambda each: [one.uuid for one in each.meeting]),
     text=Item(
-        TEXT,
-        lambda detail: None if detail.met else sentence.unmet(detail.verdict),
-        optional=True,
+        TEXT, lambda each: None if each.met else sentence.unmet(each), optional=True
     ),
-    closest=Item(record(**CLOSEST), lambda detail: detail, optional="verdict.closest"),
+    closest=Item(record(**CLOSEST), lambda each: each, optional="closest"),
 )
 NAME = {
-    "uuid": Item(TEXT, "host.tree.root.uuid"),
-    "name": Item(TEXT_OR_NULL, "host.tree.root.name"),
+    "uuid": Item(TEXT, "tree.root.uuid"),
+    "name": Item(TEXT_OR_NULL, "tree.root.name"),
 }
-NEAR = record(**NAME, unmet=[FINDING])
+NEAR = record(**NAME, unmet=Item([FINDING], "lacking"))
 HOST = record(
     **NAME,
-    serves=Item(BOOLEAN, lambda shown: not shown.unmet),
-    constraints=Item([VERDICT], lambda shown: shown.details.values()),
+    serves=Item(BOOLEAN, lambda host: not host.unmet),
+    constraints=Item([VERDICT], lambda host: host.verdicts.values()),
 )
-
-
-def _show(hosts: Iterable[Host], report: Report) -> list[_Shown]:
-    """Return hosts with all details."""
-    return [
-        _Shown(
-            host,
-            {
-                constraint: _detail(
-                    verdict, constraint not in host.unmet, report.holders
-                )
-                for constraint, verdict in host.verdicts.items()
-            },
-        )
-        for host in hosts
-    ]
-
-
-def _detail(verdict: Verdict, met: bool, holders: Holders | None) -> _Detail:
-    constraint, provider = verdict.constraint, verdict.closest
-    if not (provider and isinstance(constraint, Room)):
-        return _Detail(verdict, met, None, None)
-    room = constraint.inventory_of(provider)
-    largest = None
-    if room and holders is not None:
-        largest = holders.get((provider.uuid, str(constraint.resource_class)), ())
-    return _Detail(verdict, met, room, largest)
 
 
 # An explanation, in numbers and in words.
@@ -192,7 +124,7 @@ render = record(
     summary=Item(TEXT, sentence.summary),
     constraints=Item([FIGURES], "figures"),
     changes=Item([CHANGE], "changes", optional=True),
-    near=Item([NEAR], lambda each: _show(each.near, each), optional="near"),
-    host=Item([HOST], lambda each: _show(each.asked, each) or None, optional=True),
+    near=Item([NEAR], optional=True),
+    host=Item([HOST], lambda report: report.asked or None, optional=True),
     complete=Item(BOOLEAN, "complete"),
 )

@@ -62,8 +62,7 @@ def prepare(
     """
     if not question.holders:
         return explain
-    answer = explain()
-    complete = dataclasses.replace(answer, holders=list_holders(answer.lacking()))
+    complete = explain().with_holders(list_holders)
     return lambda: complete
 
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TypeAlias
 
-from placement.model.constraint import Constraint
+from placement.model.allocation import Holder
+from placement.model.constraint import Constraint, Room
+from placement.model.inventory import InventoryUsage
 from placement.model.tree import Provider, Tree
 from placement.questions.explanation.survey import Survey
 
@@ -17,16 +19,32 @@ Met: TypeAlias = Counter[tuple[str | None, Provider]]
 class Verdict:
     """Which providers of a host meet a constraint, and the closest that does not.
 
-    A constraint on all groups together is not about providers: both are empty.
+    A constraint on all groups together is not about providers: both are empty. It is
+    ``met`` if it does not keep the host out. ``holders`` are the consumers with most of
+    the ``room``, None if they were not requested.
     """
 
     constraint: Constraint
+    met: bool
     meeting: tuple[Provider, ...] = ()
     closest: Provider | None = None
+    holders: Sequence[Holder] | None = None
+
+    @property
+    def room(self) -> InventoryUsage | None:
+        """The inventory of the closest provider, if it has too little room."""
+        if self.closest and isinstance(self.constraint, Room):
+            return self.constraint.inventory_of(self.closest)
+        return None
 
 
-def judge(asked: Survey, tree: Tree) -> dict[Constraint, Verdict]:
-    """Return the verdict on each constraint for a host."""
+def judge(
+    asked: Survey, tree: Tree, unmet: Container[Constraint] = ()
+) -> dict[Constraint, Verdict]:
+    """Return the verdict on each constraint for a host.
+
+    :param unmet: those that keep it out
+    """
     reach = asked.reach(tree)
     meeting = {
         constraint: meeting_of(constraint, tree, reach)
@@ -38,7 +56,12 @@ def judge(asked: Survey, tree: Tree) -> dict[Constraint, Verdict]:
         for provider in providers or ()
     )
     return {
-        constraint: _verdict(constraint, tree, reach, providers, met)
+        constraint: Verdict(
+            constraint,
+            constraint not in unmet,
+            providers or (),
+            _closest(constraint, tree, reach, providers, met),
+        )
         for constraint, providers in meeting.items()
     }
 
@@ -66,25 +89,24 @@ def meeting_of(
     return tuple(filter(constraint.meets, reach))
 
 
-def _verdict(
+def _closest(
     constraint: Constraint,
     tree: Tree,
     reach: Sequence[Provider],
     meeting: tuple[Provider, ...] | None,
     met: Met,
-) -> Verdict:
+) -> Provider | None:
+    """Return which of the providers that do not meet a constraint comes closest."""
     if meeting is None:
-        return Verdict(constraint)
+        return None
     if constraint.of_root:
-        return Verdict(constraint, meeting, None if meeting else tree.root)
-    others = [provider for provider in reach if provider not in meeting]
-    closest = max(
-        others,
+        return None if meeting else tree.root
+    return max(
+        (provider for provider in reach if provider not in meeting),
         # The first one wins a tie.
         key=lambda each: _closeness(constraint, each, met),
         default=None,
     )
-    return Verdict(constraint, meeting, closest)
 
 
 def _closeness(

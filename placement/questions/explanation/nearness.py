@@ -57,6 +57,11 @@ class Host:
     unmet: tuple[Constraint, ...]
     verdicts: Mapping[Constraint, Verdict]
 
+    @property
+    def lacking(self) -> list[Verdict]:
+        """The verdicts on the constraints that it does not meet."""
+        return [self.verdicts[each] for each in self.unmet]
+
 
 class Nearness:
     """Finds what keeps kinds of hosts out, and how much of it there is."""
@@ -113,7 +118,7 @@ class Nearness:
         return self._host(tree, self.unmet(kind))
 
     def _host(self, tree: Tree, unmet: tuple[Constraint, ...]) -> Host:
-        return Host(tree, unmet, judge(self._survey, tree))
+        return Host(tree, unmet, judge(self._survey, tree, unmet))
 
     def _least_weight(self, kind: Kind) -> int:
         return weight(self._listed(self.missed(kind)))

@@ -2,11 +2,11 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.model.allocation import Holder
-from placement.model.constraint import Constraint, HasInventory, Room, Together
+from placement.model.constraint import Constraint, HasInventory, Together
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
 from placement.questions.explanation.nearness import Host, Nearness
@@ -57,7 +57,7 @@ class QueryChange:
 class Report:
     """An explanation. It is not ``complete`` if the time ran out.
 
-    ``changes``, ``near`` and ``holders`` are None if they were not requested.
+    ``changes`` and ``near`` are None if they were not requested.
     """
 
     serves: int
@@ -68,16 +68,36 @@ class Report:
     near: tuple[Host, ...] | None
     asked: tuple[Host, ...]
     complete: bool
-    holders: Holders | None = None
 
-    def lacking(self) -> frozenset[str]:
-        """Return the UUIDs of the providers that were found to have too little room."""
-        return frozenset(
-            verdict.closest.uuid
-            for host in (*(self.near or ()), *self.asked)
-            for verdict in host.verdicts.values()
-            if isinstance(verdict.constraint, Room) and verdict.closest
+    def with_holders(
+        self, list_holders: Callable[[Collection[str]], Holders]
+    ) -> "Report":
+        """Return this with the consumers that hold most of what has too little room.
+
+        :param list_holders: reads those of some providers, given by UUID
+        """
+        hosts = (*(self.near or ()), *self.asked)
+        verdicts = [each for host in hosts for each in host.verdicts.values()]
+        holders = list_holders(
+            {each.closest.uuid for each in verdicts if each.closest and each.room}
         )
+        return dataclasses.replace(
+            self,
+            near=self.near
+            and tuple(_with_holders(each, holders) for each in self.near),
+            asked=tuple(_with_holders(each, holders) for each in self.asked),
+        )
+
+
+def _with_holders(host: Host, holders: Holders) -> Host:
+    verdicts = dict(host.verdicts)
+    for constraint, each in verdicts.items():
+        if each.closest and each.room:
+            key = each.closest.uuid, str(constraint.resource_class)
+            verdicts[constraint] = dataclasses.replace(
+                each, holders=holders.get(key, ())
+            )
+    return dataclasses.replace(host, verdicts=verdicts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
