@@ -50,19 +50,6 @@ _Outcome: TypeAlias = Placements | errors.DatabaseUnavailable | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scene:
-    """The cloud at one moment, with the allocations of consumers of some requests.
-
-    ``existing`` has the allocations of their consumers, and of those beside them, by
-    UUID; ``ends`` when the leases of their consumers end.
-    """
-
-    forest: Forest
-    existing: Mapping[str, Sequence[Allocation]]
-    ends: Mapping[str, int]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
     """The state of a consumer; its amounts are by provider UUID and class name.
 
@@ -73,6 +60,19 @@ class Standing:
     generation: int
     owner: Ownership
     amounts: Mapping[str, Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scene:
+    """The cloud at one moment, with the consumers of some requests.
+
+    ``existing`` has those of their consumers that have allocations, and of those beside
+    them, by UUID; ``ends`` when the leases of their consumers end.
+    """
+
+    forest: Forest
+    existing: Mapping[str, Standing]
+    ends: Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -302,29 +302,23 @@ def _choose(
     :raises ConcurrentUpdate: a consumer exists with another owner or type
     """
     order, existing = asked.order, scene.existing
-    owner = (order.project_id, order.user_id, order.consumer_type)
+    owner = Ownership(order.project_id, order.user_id, order.consumer_type)
     for uuid in order.consumers:
-        if uuid in existing:
-            consumer = existing[uuid][0].consumer
-            if (consumer.project_id, consumer.user_id, consumer.type) != owner:
-                raise errors.ConcurrentUpdate(
-                    f"Consumer {uuid} has allocations already, and another project, "
-                    "user or type."
-                )
+        if uuid in existing and existing[uuid].owner != owner:
+            raise errors.ConcurrentUpdate(
+                f"Consumer {uuid} has allocations already, and another project, user "
+                "or type."
+            )
     waiting = [uuid for uuid in order.consumers if uuid not in existing]
     waiting.sort(key=lambda uuid: uuid not in good)
-    used = {
-        uuid: [each.provider_uuid for each in allocations]
-        for uuid, allocations in existing.items()
-    }
-    own = used.keys() & order.consumers
+    own = existing.keys() & order.consumers
     chosen = choosing.choose(
         scene.forest,
         order.wish,
         len(waiting),
         Present(
-            {uuid: used[uuid] for uuid in own},
-            {uuid: used[uuid] for uuid in used.keys() - own},
+            {uuid: tuple(existing[uuid].amounts) for uuid in own},
+            {uuid: tuple(existing[uuid].amounts) for uuid in existing.keys() - own},
         ),
         asked.context.candidates.limits,
         kept=[good[uuid] for uuid in waiting if uuid in good],
@@ -392,7 +386,8 @@ def load(connection: Connection, asked: Sequence[Placing]) -> Scene:
     forest = cache.load(connection, asked[0].context.forest_cache)
     existing = allocation.list_by_consumers(connection, uuids)
     ends = _load_ends(connection, own & existing.keys()) if existing else {}
-    return Scene(forest, existing, ends)
+    standings = {uuid: _standing(allocations) for uuid, allocations in existing.items()}
+    return Scene(forest, standings, ends)
 
 
 def write(tx: Transaction, parts: Sequence[_Part], scene: Scene) -> Written:
@@ -449,10 +444,7 @@ def _lock(
     held = locking.hold(tx, names)
     if aggregates:
         aggregate.lock(tx, sorted(aggregates))
-    before = {
-        uuid: _standing(scene.existing[uuid])
-        for uuid in consumers & scene.existing.keys()
-    }
+    before = {uuid: scene.existing[uuid] for uuid in consumers & scene.existing.keys()}
     if _standings(held) != before:
         raise Refused
     if beside:
@@ -489,7 +481,7 @@ def _standing(allocations: Sequence[Allocation]) -> Standing:
 
 
 def _existing(uuid: str, scene: Scene) -> Placement:
-    standing = _standing(scene.existing[uuid])
+    standing = scene.existing[uuid]
     hosts = hosts_of(scene.forest, standing.amounts)
     return Placement(
         uuid,
