@@ -27,8 +27,7 @@ from placement.objects.locking import Held
 from placement.objects.transaction import Connection, Transaction
 from placement.operation import Context
 from placement.questions.explanation import explanation
-from placement.questions.explanation.explanation import ExplanationQuery
-from placement.questions.explanation.report import Report, Wanted
+from placement.questions.explanation.report import ExplanationQuery, Report
 from placement.questions.placing import choosing
 from placement.questions.placing.choosing import Chosen, Present
 from placement.questions.placing.filling import Choice, domains_of, hosts_of
@@ -367,7 +366,7 @@ def _explain(asked: Placing) -> Report:
     """Return why nothing fits. No lock is held any more: it may take a second."""
     kept = asked.context.forest_cache
     forest = asked.ledger.read(lambda connection: cache.load(connection, kept))
-    query = ExplanationQuery(asked.order.wish.request, Wanted(seconds=EXPLAIN))
+    query = ExplanationQuery(asked.order.wish.request, seconds=EXPLAIN)
     return explanation.explain(forest, query)
 
 

@@ -3,8 +3,7 @@
 from typing import Any
 
 from placement.questions.explanation import sentence
-from placement.questions.explanation.explanation import ExplanationQuery
-from placement.questions.explanation.report import Wanted
+from placement.questions.explanation.report import ExplanationQuery
 from placement.schemas import own_parameter
 from placement.schemas.own_parameter import Candidates, Own
 from placement.schemas.query import unexpected
@@ -44,7 +43,7 @@ def parse(pairs: Pairs, candidates: Candidates) -> ExplanationQuery:
     if holders not in TRUTH:
         raise unexpected("holders", "true or false", holders)
     numbers: dict[str, Any] = OWN.parse_numbers(own)
-    return ExplanationQuery(request, Wanted(hosts=hosts, **numbers), TRUTH[holders])
+    return ExplanationQuery(request, hosts=hosts, holders=TRUTH[holders], **numbers)
 
 
 QUERY = own_parameter.by_version(parse, OWN)

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from placement.microversion import MAXIMUM
 from placement.questions.candidates import CandidateQuery, Candidates
 from placement.questions.capacity import Capacity, CapacityQuery
-from placement.questions.explanation.explanation import ExplanationQuery
-from placement.questions.explanation.report import Report
+from placement.questions.explanation.report import ExplanationQuery, Report
 from placement.questions.what_if import CloudChange, Difference, World
 from placement.schemas import (
     allocation_candidate,

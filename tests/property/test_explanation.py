@@ -58,11 +58,14 @@ def test_each_number_is_what_brute_force_counts(seed: int) -> None:
 
 def compare(rng: random.Random, cloud: list[forest.Node], request: Request) -> None:
     brute = relaxed.BruteForce(cloud, request)
-    asked = survey.Survey(forest.snapshot_of(cloud), request)
+    snapshot = forest.snapshot_of(cloud)
+    asked = survey.Survey(snapshot, request)
     roots = [root.name for root in brute.roots]
     most_changes, most_near = rng.choice([1, 10, 1000]), rng.choice([0, 1, 5])
-    wanted = report.Wanted(changes=most_changes, near=most_near, hosts=tuple(roots))
-    told = report.report(asked, wanted, survey.Deadline(600))
+    question = report.ExplanationQuery(
+        request, changes=most_changes, near=most_near, hosts=tuple(roots)
+    )
+    told = report.report(snapshot, question, survey.Deadline(600))
     context = (cloud, request)
 
     assert told.complete
@@ -340,12 +343,11 @@ def test_a_host_that_does_not_serve_is_never_said_to(
         )
     )
     brute = relaxed.BruteForce(cloud, request)
-    asked = survey.Survey(forest.snapshot_of(cloud), request)
-    wanted = report.Wanted(hosts=("root",))
+    question = report.ExplanationQuery(request, hosts=("root",))
     # Each look at this clock takes a millisecond.
     looks = itertools.count()
     deadline = survey.Deadline(seconds, clock=lambda: next(looks) / 1000)
-    told = report.report(asked, wanted, deadline)
+    told = report.report(forest.snapshot_of(cloud), question, deadline)
     assert told.serves == 0
     [near] = told.near or ()
     for host in (near, *told.asked):

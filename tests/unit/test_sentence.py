@@ -150,8 +150,9 @@ def explain(cloud: str, query: str) -> report.Report:
         for group in request.groups
     )
     request = dataclasses.replace(request, groups=groups)
-    asked = survey.Survey(forest.snapshot_of(list(CLOUDS[cloud]())), request)
-    return report.report(asked, report.Wanted(), survey.Deadline(600))
+    snapshot = forest.snapshot_of(list(CLOUDS[cloud]()))
+    question = report.ExplanationQuery(request)
+    return report.report(snapshot, question, survey.Deadline(600))
 
 
 @pytest.mark.parametrize(
@@ -392,12 +393,10 @@ def test_each_constraint_is_a_sentence() -> None:
 
 def test_what_is_left_out_is_not_finished() -> None:
     """The funnel is always given; the rest as far as the time allows."""
-    request = parsed("resources=VCPU:40")
-    asked = survey.Survey(forest.snapshot_of(list(flat())), request)
+    question = report.ExplanationQuery(parsed("resources=VCPU:40"))
     now = iter([0.0, 0.0] + [9.0] * 1000)
-    told = report.report(
-        asked, report.Wanted(), survey.Deadline(2, clock=lambda: next(now))
-    )
+    deadline = survey.Deadline(2, clock=lambda: next(now))
+    told = report.report(forest.snapshot_of(list(flat())), question, deadline)
     assert not told.complete
     assert (told.serves, told.hosts) == (0, 10)
     assert [(each.before, each.after) for each in told.figures] == [

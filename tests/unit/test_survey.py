@@ -51,10 +51,9 @@ def test_thousands_of_constraints_do_not_take_all_of_the_time(
         for at in range(100)
     ]
     refused = "".join(f"&member_of=!{rack}" for rack in racks)
-    asked = survey.Survey(
-        forest.snapshot_of(cloud), parsed(f"resources=VCPU:1{refused}")
-    )
-    assert len(asked.kinds) == 100
+    snapshot = forest.snapshot_of(cloud)
+    request = parsed(f"resources=VCPU:1{refused}")
+    assert len(survey.Survey(snapshot, request).kinds) == 100
     trees = 0
     serving = engine.serving
 
@@ -66,7 +65,7 @@ def test_thousands_of_constraints_do_not_take_all_of_the_time(
     monkeypatch.setattr(engine, "serving", counting)
     # The time was up before it began.
     deadline = survey.Deadline(-1, clock=lambda: 0.0)
-    told = report.report(asked, report.Wanted(), deadline)
+    told = report.report(snapshot, report.ExplanationQuery(request), deadline)
     assert not told.complete
     left = [100 - at for at in range(100)]
     assert [each.before for each in told.figures[1:101]] == left
@@ -82,8 +81,7 @@ def test_thousands_of_constraints_do_not_take_all_of_the_time(
 def test_amounts_that_others_may_take_in_too_many_ways_are_not_offered() -> None:
     query = "&".join(f"resources{n}=VCPU:{2**n}" for n in range(14))
     host = Node("host", None, {"VCPU": Inventory(2**13)}, frozenset(), frozenset())
-    request = parsed(f"{query}&group_policy=none")
-    asked = survey.Survey(forest.snapshot_of([host]), request)
-    told = report.report(asked, report.Wanted(), survey.Deadline(600))
+    question = report.ExplanationQuery(parsed(f"{query}&group_policy=none"))
+    told = report.report(forest.snapshot_of([host]), question, survey.Deadline(600))
     assert not told.complete
     assert all(each.smaller is None for each in told.figures)

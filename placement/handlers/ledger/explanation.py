@@ -5,6 +5,7 @@ from collections.abc import Callable
 from placement.objects import holder
 from placement.operation import Call
 from placement.questions.explanation import explanation
+from placement.questions.explanation.report import ExplanationQuery
 from placement_foundation.http.operation import Connection, Reply
 
 
@@ -19,7 +20,7 @@ def explain(call: Call[None]) -> Reply:
 
 def _load(call: Call[None], connection: Connection) -> Callable[[], Reply]:
     """Read the data; return the function that explains after the transaction."""
-    question: explanation.ExplanationQuery = call.query
+    question: ExplanationQuery = call.query
     forest = call.forest_of(connection)
     answer = explanation.prepare(
         question,

@@ -9,7 +9,7 @@ from placement.operation import Call
 from placement.questions import candidates, capacity, name, what_if
 from placement.questions.candidates import CandidateQuery
 from placement.questions.explanation import explanation
-from placement.questions.explanation.explanation import ExplanationQuery
+from placement.questions.explanation.report import ExplanationQuery
 from placement.schemas import what_if as wire
 from placement_foundation.http.operation import Connection, Reply
 

@@ -7,30 +7,12 @@ from collections.abc import Callable, Collection
 
 from placement import errors
 from placement.forest.forest import Forest
-from placement.model.request import Request
 from placement.questions import name
 from placement.questions.explanation import report
-from placement.questions.explanation.report import Holders, Report, Wanted
-from placement.questions.explanation.survey import Deadline, Survey
+from placement.questions.explanation.report import ExplanationQuery, Holders, Report
+from placement.questions.explanation.survey import Deadline
 
 UNKNOWN_HOST = "No resource provider with uuid or name {host} found"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ExplanationQuery:
-    """A request to explain, and how much to report.
-
-    ``wanted.hosts`` are UUIDs or names, as they were sent.
-    """
-
-    request: Request
-    wanted: Wanted
-    holders: bool = False
-
-    @property
-    def classes(self) -> frozenset[str]:
-        """The resource classes of the request."""
-        return frozenset().union(*(group.resources for group in self.request.groups))
 
 
 def explain(forest: Forest, question: ExplanationQuery) -> Report:
@@ -39,13 +21,11 @@ def explain(forest: Forest, question: ExplanationQuery) -> Report:
     :raises BadRequest: a trait or resource class does not exist
     :raises NotFound: one of the hosts to explain does not exist
     """
-    deadline = Deadline(question.wanted.seconds)
-    everything = forest.everything
+    deadline = Deadline(question.seconds)
     name.check_all(question.request, forest.vocabulary)
-    hosts = tuple(_find(host, forest) for host in question.wanted.hosts)
-    survey = Survey(everything, question.request)
-    wanted = dataclasses.replace(question.wanted, hosts=hosts)
-    return report.report(survey, wanted, deadline)
+    hosts = tuple(_find(host, forest) for host in question.hosts)
+    question = dataclasses.replace(question, hosts=hosts)
+    return report.report(forest.everything, question, deadline)
 
 
 def prepare(

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from placement.model.allocation import Holder
 from placement.model.constraint import Constraint, HasInventory, Together
+from placement.model.request import Request
+from placement.model.tree import Snapshot
 from placement.questions.explanation import survey
 from placement.questions.explanation.alike import Kind
 from placement.questions.explanation.nearness import Host, Nearness
@@ -100,37 +102,52 @@ def _with_holders(host: Host, holders: Holders) -> Host:
     return dataclasses.replace(host, verdicts=verdicts)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """How much to report. ``near`` is None for: only if no host serves."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExplanationQuery:
+    """A request to explain, and how much to report.
 
+    ``near`` is None for: only if no host serves. ``hosts`` are UUIDs or names, as they
+    were sent.
+    """
+
+    request: Request
     changes: int = 10
     near: int | None = None
     seconds: float = 2
     hosts: tuple[str, ...] = ()
+    holders: bool = False
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The resource classes of the request."""
+        return frozenset().union(*(group.resources for group in self.request.groups))
 
 
 NEAR_BY_DEFAULT = 5
 
 
-def report(asked: Survey, wanted: Wanted, deadline: Deadline) -> Report:
+def report(
+    snapshot: Snapshot, question: ExplanationQuery, deadline: Deadline
+) -> Report:
     """Return the report on what keeps hosts from serving a request.
 
-    :param asked: the request, and the snapshot that it is about
+    :param question: its hosts are UUIDs
     """
-    return _Reporter(asked, wanted, deadline).report()
+    return _Reporter(snapshot, question, deadline).report()
 
 
 class _Reporter:
-    def __init__(self, asked: Survey, wanted: Wanted, deadline: Deadline) -> None:
-        self._survey = asked
-        self._wanted = wanted
+    def __init__(
+        self, snapshot: Snapshot, question: ExplanationQuery, deadline: Deadline
+    ) -> None:
+        self._survey = Survey(snapshot, question.request)
+        self._question = question
         self._deadline = deadline
-        self._relaxations = asked.relaxations
-        self._constraints = asked.relaxations.constraints
-        self._all = asked.relaxations.all
-        self._serves = survey.count(asked.serving(self._all))
-        self._nearness = Nearness(asked, deadline)
+        self._relaxations = self._survey.relaxations
+        self._constraints = self._relaxations.constraints
+        self._all = self._relaxations.all
+        self._serves = survey.count(self._survey.serving(self._all))
+        self._nearness = Nearness(self._survey, deadline)
         self._smaller: dict[Target, Smaller | None] = {}
 
     def report(self) -> Report:
@@ -143,9 +160,9 @@ class _Reporter:
         kinds = {tree: kind for kind in self._survey.kinds for tree in kind.trees}
         hosts = tuple(
             self._nearness.host(tree, kinds[tree])
-            for tree in dict.fromkeys(trees[uuid] for uuid in self._wanted.hosts)
+            for tree in dict.fromkeys(trees[uuid] for uuid in self._question.hosts)
         )
-        if not self._serves or self._wanted.near is not None:
+        if not self._serves or self._question.near is not None:
             changes, near = self._changes(), self._near()
         return Report(
             self._serves,
@@ -219,7 +236,7 @@ class _Reporter:
 
     def _near(self) -> tuple[Host, ...]:
         """Return the hosts that are nearest to serving."""
-        most = NEAR_BY_DEFAULT if self._wanted.near is None else self._wanted.near
+        most = NEAR_BY_DEFAULT if self._question.near is None else self._question.near
         return tuple(self._nearness.nearest(self._refusing(), most))
 
     def _refusing(self) -> list[Kind]:
@@ -241,7 +258,7 @@ class _Reporter:
                 [at[each] for each in change.dropped],
             )
         )
-        changes = changes[: self._wanted.changes]
+        changes = changes[: self._question.changes]
         named = {
             target_of(each)
             for change in changes
