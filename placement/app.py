@@ -78,7 +78,8 @@ SURROUNDINGS = Surroundings(
 
 def start_from_environment() -> "WSGIApplication":
     """Return the service that configuration files and the environment describe."""
-    return assembly.start_from_environment(conf.read_for_service, conf.PROJECT, start)
+    read = functools.partial(conf.read, [])
+    return assembly.start_from_environment(read, conf.PROJECT, start)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":

@@ -1,8 +1,7 @@
 """All options, with their help; and ``Settings``, the values that handlers need."""
 
 import dataclasses
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -257,16 +256,6 @@ def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     """Return all options, for the generator of the sample configuration."""
     keystone = option.list_keystone()
     return [*OPTIONS, *[(group, options) for group, options in keystone]]
-
-
-def read_for_service(environment: Mapping[str, str] | None = None) -> cfg.ConfigOpts:
-    """Return the configuration of the service from files and environment alone.
-
-    :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_CONFIG_DIR`` is set, and has
-        no ``placement.conf``
-    """
-    variables = os.environ if environment is None else environment
-    return read([], option.list_files(variables, PROJECT))
 
 
 def read(

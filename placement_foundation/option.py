@@ -3,7 +3,7 @@
 import dataclasses
 import ipaddress
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +228,26 @@ def register(
         # The library would take each character for a directory.
         paths = [each.strip() for each in directories.split(",")]
         config.set_override("policy_dirs", list(filter(None, paths)), "oslo_policy")
+
+
+def read(
+    project: str,
+    register: Callable[[cfg.ConfigOpts], object],
+    files: list[str] | None,
+    connection: str | None = None,
+) -> cfg.ConfigOpts:
+    """Return the configuration of a program from files and environment.
+
+    :param register: makes the options of the program known
+    :param files: the configuration files; None means those of the default search
+    :param connection: the database to use when none is configured
+    """
+    config = cfg.ConfigOpts()
+    register(config)
+    if connection:
+        config.set_default("connection", connection, "database")
+    config([], project=project, prog=project, default_config_files=files)
+    return config
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

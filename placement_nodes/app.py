@@ -37,7 +37,7 @@ SURROUNDINGS = Surroundings(
 
 def start_from_environment() -> "WSGIApplication":
     """Return the service that configuration files and the environment describe."""
-    return assembly.start_from_environment(conf.read_for_service, conf.PROJECT, start)
+    return assembly.start_from_environment(conf.read, conf.PROJECT, start)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":

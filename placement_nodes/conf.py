@@ -1,7 +1,7 @@
 """All options, with their help; and the values that code reads from them."""
 
 import dataclasses
-import os
+import functools
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -146,30 +146,5 @@ def settings(config: cfg.ConfigOpts) -> Settings:
     return Settings(**option.values(Settings, config.nodes))
 
 
-def read_for_service() -> cfg.ConfigOpts:
-    """Return the configuration of the service from files and environment alone.
-
-    :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_NODES_CONFIG_DIR`` is set, and
-        has no ``placement-nodes.conf``
-    :raises cfg.RequiredOptError: no file or variable names the database
-    """
-    return read(option.list_files(os.environ, PROJECT))
-
-
-def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:
-    """Return the configuration of the service.
-
-    :param files: the configuration files; None means those of the default search
-    :param connection: the database to use when none is configured
-    """
-    config = cfg.ConfigOpts()
-    register(config)
-    if connection:
-        config.set_default("connection", connection, "database")
-    return parsed(config, files)
-
-
-def parsed(config: cfg.ConfigOpts, files: list[str] | None) -> cfg.ConfigOpts:
-    """Return a configuration with the values from files and environment."""
-    config([], project=PROJECT, prog=PROJECT, default_config_files=files)
-    return config
+# Returns the configuration of the service.
+read = functools.partial(option.read, PROJECT, register)

@@ -4,19 +4,10 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from placement_foundation.http import policy as enforcement
-from placement_foundation.http.policy import PROJECT_SCOPE, Enforcer
+from placement_foundation.http.policy import Enforcer
 from placement_nodes.routes import ROUTES
 
 DEFAULT = "rule:admin_or_service_api"
-
-BASE_RULES = [
-    policy.RuleDefault(
-        "admin_or_service_api",
-        "role:admin or role:service",
-        description="Administrators and services of the cloud.",
-        scope_types=PROJECT_SCOPE,
-    ),
-]
 
 # The rule of each operation, and what it allows.
 MEANINGS = {
@@ -43,7 +34,7 @@ def list_rules() -> list[policy.RuleDefault]:
     operations = enforcement.list_operation_rules(
         ROUTES, "baremetal", MEANINGS, DEFAULT
     )
-    return [*BASE_RULES, *operations]
+    return [enforcement.ADMIN_OR_SERVICE, *operations]
 
 
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:

@@ -54,7 +54,7 @@ def start_from_environment() -> "WSGIApplication":
 
     Its events are run elsewhere: by ``placement-reservations events``.
     """
-    return assembly.start_from_environment(conf.read_for_service, conf.PROJECT, start)
+    return assembly.start_from_environment(conf.read, conf.PROJECT, start)
 
 
 def start(config: cfg.ConfigOpts) -> "WSGIApplication":

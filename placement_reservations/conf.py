@@ -1,7 +1,6 @@
 """All options, with their help; and the values that code reads from them."""
 
 import datetime
-import os
 from collections.abc import Sequence
 
 from keystoneauth1 import loading
@@ -153,16 +152,6 @@ def list_options() -> list[tuple[str, Sequence[cfg.Opt]]]:
     ]
 
 
-def read_for_service() -> cfg.ConfigOpts:
-    """Return the configuration of the service from files and environment alone.
-
-    :raises cfg.ConfigFilesNotFoundError: ``OS_PLACEMENT_RESERVATIONS_CONFIG_DIR`` is
-        set, and has no ``placement-reservations.conf``
-    :raises cfg.RequiredOptError: no file or variable names the database
-    """
-    return read(option.list_files(os.environ, PROJECT))
-
-
 def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOpts:
     """Return the configuration of the service.
 
@@ -172,11 +161,7 @@ def read(files: list[str] | None, connection: str | None = None) -> cfg.ConfigOp
     :param files: the configuration files; None means those of the default search
     :param connection: the database to use when none is configured
     """
-    config = cfg.ConfigOpts()
-    register(config)
-    if connection:
-        config.set_default("connection", connection, "database")
-    config([], project=PROJECT, prog=PROJECT, default_config_files=files)
+    config = option.read(PROJECT, register, files, connection)
     if connection and not config.placement.auth_type:
         _look_beside(config)
     return config

@@ -13,14 +13,9 @@ READER = "rule:admin_or_project_reader_api"
 MEMBER = "rule:admin_or_project_member_api"
 
 # What the rules of operations are made of, and rules within operations.
-BASE_RULES = [
+FURTHER_RULES = [
     policy.RuleDefault(name, check, description=meaning, scope_types=PROJECT_SCOPE)
     for name, check, meaning in (
-        (
-            "admin_or_service_api",
-            "role:admin or role:service",
-            "Administrators and services of the cloud.",
-        ),
         (
             "admin_or_project_reader_api",
             f"{ADMIN} or (role:reader and project_id:%(project_id)s)",
@@ -84,7 +79,7 @@ def list_rules() -> list[policy.RuleDefault]:
     operations = enforcement.list_operation_rules(
         ROUTES, SERVICE, MEANINGS, ADMIN, EXCEPTIONS
     )
-    return [*BASE_RULES, *operations]
+    return [enforcement.ADMIN_OR_SERVICE, *FURTHER_RULES, *operations]
 
 
 def make_enforcer(config: cfg.ConfigOpts) -> Enforcer:

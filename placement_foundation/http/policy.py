@@ -20,6 +20,13 @@ from placement_foundation.http.operation import Operation
 LOG = log.getLogger(__name__)
 
 PROJECT_SCOPE = ["project"]
+# The rule of most operations, where no deprecated rule counts as well.
+ADMIN_OR_SERVICE = policy.RuleDefault(
+    "admin_or_service_api",
+    "role:admin or role:service",
+    description="Administrators and services of the cloud.",
+    scope_types=PROJECT_SCOPE,
+)
 
 
 # How the checks that are always and never true are written.

@@ -1,10 +1,12 @@
 """The first steps in the assembly of every service."""
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
+from placement_foundation import option
 from placement_foundation.database import storage
 from placement_foundation.database.migration import History
 from placement_foundation.database.storage import Database
@@ -16,16 +18,19 @@ if TYPE_CHECKING:
 
 
 def start_from_environment(
-    read: Callable[[], cfg.ConfigOpts],
+    read: Callable[[list[str] | None], cfg.ConfigOpts],
     project: str,
     start: Callable[[cfg.ConfigOpts], "WSGIApplication"],
 ) -> "WSGIApplication":
     """Return the service that configuration files and the environment describe.
 
-    :param read: returns the configuration from them
-    :param project: the name of the service in its log
+    :param read: returns the configuration in some files; None means those of the
+        default search
+    :param project: the name of the service in its log, and of its files
+    :raises cfg.ConfigFilesNotFoundError: the environment names a directory without them
+    :raises cfg.RequiredOptError: no file or variable names the database
     """
-    config = read()
+    config = read(option.list_files(os.environ, project))
     set_up_logging(config, project)
     return start(config)
 

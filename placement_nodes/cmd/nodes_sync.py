@@ -101,10 +101,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _configure(asked: argparse.Namespace) -> cfg.ConfigOpts:
-    config = cfg.ConfigOpts()
-    conf.register_sync(config)
     files = asked.config_file or option.list_files(os.environ, conf.PROJECT)
-    conf.parsed(config, files)
+    config = option.read(conf.PROJECT, conf.register_sync, files)
     if asked.interval is not None:
         try:
             config.set_override("interval", asked.interval, "sync")

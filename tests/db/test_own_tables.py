@@ -151,7 +151,7 @@ class TestAUserWhoMayNotCreateTables:
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
         with caplog.at_level(logging.WARNING):
-            client = Client(app.start(conf.read_for_service()))
+            client = Client(app.start(conf.read([])))
         assert "without some of its own tables" in caplog.text
         provider = client.make_provider(VCPU=4)
         assert client.boot("resources=VCPU:4")

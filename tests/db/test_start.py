@@ -1,6 +1,7 @@
 """The start of the service: where options come from, and what stops it."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,8 +89,13 @@ def pool_of(database: Database) -> sa.pool.QueuePool:
     return pool
 
 
+def read_for_service() -> cfg.ConfigOpts:
+    """Return the configuration as a web server gets it: there are no arguments."""
+    return conf.read([], option.list_files(os.environ, conf.PROJECT))
+
+
 def start() -> Client:
-    return Client(app.start(conf.read_for_service()))
+    return Client(app.start(read_for_service()))
 
 
 class TestSources:
@@ -128,7 +134,7 @@ class TestSources:
             monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", path)
         for number, file in enumerate(files):
             write(home / file, placement_database__connection=f"{number}://")
-        assert connection(conf.read_for_service()) == f"{expected}://"
+        assert connection(read_for_service()) == f"{expected}://"
 
     def test_the_directory_of_the_environment_must_hold_the_file(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -136,7 +142,7 @@ class TestSources:
         write(home / "placement.conf", placement_database__connection="home://")
         monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(home / "there"))
         with pytest.raises(cfg.ConfigFilesNotFoundError, match="there"):
-            conf.read_for_service()
+            read_for_service()
 
     def test_the_environment_wins_over_files(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -144,7 +150,7 @@ class TestSources:
         write(home / "placement.conf", placement_database__connection="home://")
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "environment://")
         monkeypatch.setenv("OS_DEFAULT__DEBUG", "yes")
-        config = conf.read_for_service()
+        config = read_for_service()
         assert connection(config) == "environment://"
         assert config.debug is True
 
@@ -153,7 +159,7 @@ class TestSources:
     ) -> None:
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", "environment://")
         monkeypatch.setattr(sys, "argv", ["uwsgi", "--config-file", "nonsense"])
-        assert connection(conf.read_for_service()) == "environment://"
+        assert connection(read_for_service()) == "environment://"
 
     def test_unknown_options_and_groups_are_ignored(self, home: Path) -> None:
         write(
@@ -162,7 +168,7 @@ class TestSources:
             profiler__enabled="true",
             api__no_such_option="1",
         )
-        assert connection(conf.read_for_service()) == "home://"
+        assert connection(read_for_service()) == "home://"
 
     def test_an_old_place_of_the_strategy_is_read(self, home: Path) -> None:
         write(
@@ -170,7 +176,7 @@ class TestSources:
             placement_database__connection="home://",
             DEFAULT__auth_strategy="noauth2",
         )
-        assert conf.read_for_service().api.auth_strategy == "noauth2"
+        assert read_for_service().api.auth_strategy == "noauth2"
 
     def test_values_may_refer_to_other_options(self, home: Path) -> None:
         write(
@@ -178,13 +184,13 @@ class TestSources:
             DEFAULT__state_path="/somewhere",
             placement_database__connection="sqlite:///$state_path/placement.db",
         )
-        assert connection(conf.read_for_service()).endswith("//somewhere/placement.db")
+        assert connection(read_for_service()).endswith("//somewhere/placement.db")
 
 
 class TestRefusals:
     def test_without_a_connection_it_does_not_start(self, home: Path) -> None:
         with pytest.raises(cfg.RequiredOptError) as refusal:
-            conf.read_for_service()
+            read_for_service()
         assert "option connection in group [placement_database]" in str(refusal.value)
 
     @pytest.mark.usefixtures("ready")

@@ -8,19 +8,15 @@ from placement_nodes import conf
 from tests.settings import DEFAULTS as PLACEMENT_DEFAULTS
 
 DEFAULTS = {
-    ("database", "connection"): "sqlite://",
-    **{
-        (group, name): value
-        for (group, name), value in PLACEMENT_DEFAULTS.items()
-        if group in ("api", "oslo_policy")
-    },
+    (group, name): value
+    for (group, name), value in PLACEMENT_DEFAULTS.items()
+    if group in ("api", "oslo_policy")
 }
 
 
 def make_config(overrides: dict[tuple[str, str], Any] | None = None) -> cfg.ConfigOpts:
     """Return a configuration with some options set, keyed by group and name."""
-    config = cfg.ConfigOpts()
-    conf.register(config)
+    config = conf.read([], "sqlite://")
     for (group, name), value in {**DEFAULTS, **(overrides or {})}.items():
         config.set_override(name, value, group)
-    return conf.parsed(config, [])
+    return config
