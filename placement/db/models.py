@@ -218,6 +218,16 @@ class ResourceProviderAggregate(Base):
     )
 
 
+# How rows refer to each other where no foreign key says so.
+OF_PROVIDER = ResourceProvider.id == Allocation.resource_provider_id
+OF_CLASS = ResourceClass.id == Allocation.resource_class_id
+OF_CONSUMER = Consumer.uuid == Allocation.consumer_id
+OF_PROJECT = Project.id == Consumer.project_id
+OF_USER = User.id == Consumer.user_id
+OF_INVENTORY = (Allocation.resource_provider_id == Inventory.resource_provider_id) & (
+    Allocation.resource_class_id == Inventory.resource_class_id
+)
+
 # The tables of our own, unknown to OpenStack Placement and migrated separately.
 OWN = sa.MetaData()
 

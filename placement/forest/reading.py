@@ -24,8 +24,8 @@ from placement.model.inventory import FIELDS, InventoryUsage
 from placement.model.trait import CUSTOM_PREFIX
 from placement.model.tree import Provider, Tree, walk
 from placement.objects import exact_match
-from placement.objects.inventory import USED
 from placement.objects.resource_provider import stored_generation
+from placement.objects.usage import USED
 
 # Ids, or UUIDs, that the database has joined into one string.
 SEPARATOR = ","

@@ -20,15 +20,6 @@ from placement.objects import (
 )
 from placement_foundation.database import storage
 
-_of_provider = models.ResourceProvider.id == models.Allocation.resource_provider_id
-_of_class = models.ResourceClass.id == models.Allocation.resource_class_id
-_of_record = models.Consumer.uuid == models.Allocation.consumer_id
-_of_project = models.Project.id == models.Consumer.project_id
-_of_user = models.User.id == models.Consumer.user_id
-_of_type = models.ConsumerType.id == models.Consumer.consumer_type_id
-_named = sa.join(models.Allocation, models.ResourceProvider, _of_provider).join(
-    models.ResourceClass, _of_class
-)
 _ALLOCATION_ROWS = sa.select(
     models.Consumer.uuid,
     models.Project.external_id,
@@ -43,27 +34,27 @@ _ALLOCATION_ROWS = sa.select(
     models.Allocation.used,
     models.Allocation.created_at,
 ).order_by(models.Consumer.id, models.ResourceProvider.id, models.ResourceClass.id)
-_ALLOCATIONS = (
-    _ALLOCATION_ROWS.select_from(_named)
-    .join(models.Consumer, _of_record)
-    .join(models.Project, _of_project)
-    .join(models.User, _of_user)
-    .outerjoin(models.ConsumerType, _of_type)
-)
-_OF_CONSUMERS = _ALLOCATIONS.where(
-    models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True))
+_OF_CONSUMERS = (
+    _ALLOCATION_ROWS.select_from(models.Allocation)
+    .join(models.ResourceProvider, models.OF_PROVIDER)
+    .join(models.ResourceClass, models.OF_CLASS)
+    .join(models.Consumer, models.OF_CONSUMER)
+    .join(models.Project, models.OF_PROJECT)
+    .join(models.User, models.OF_USER)
+    .outerjoin(models.ConsumerType)
+    .where(models.Consumer.uuid.in_(sa.bindparam("consumers", expanding=True)))
 )
 # A provider without allocations has one row, for its generation. Outer joins also keep
 # MariaDB from beginning elsewhere: it takes tables for empty that have grown since the
 # server opened them, and would begin with the consumers of all projects.
 _OF_PROVIDER = (
     _ALLOCATION_ROWS.select_from(models.ResourceProvider)
-    .outerjoin(models.Allocation, _of_provider)
-    .outerjoin(models.ResourceClass, _of_class)
-    .outerjoin(models.Consumer, _of_record)
-    .outerjoin(models.Project, _of_project)
-    .outerjoin(models.User, _of_user)
-    .outerjoin(models.ConsumerType, _of_type)
+    .outerjoin(models.Allocation, models.OF_PROVIDER)
+    .outerjoin(models.ResourceClass, models.OF_CLASS)
+    .outerjoin(models.Consumer, models.OF_CONSUMER)
+    .outerjoin(models.Project, models.OF_PROJECT)
+    .outerjoin(models.User, models.OF_USER)
+    .outerjoin(models.ConsumerType)
     .where(
         models.ResourceProvider.uuid == sa.bindparam("wanted"),
         models.ResourceProvider.root_provider_id.is_not(None),

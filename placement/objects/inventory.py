@@ -14,23 +14,14 @@ from placement.model.entry import Entry
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.model.member import members_of
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import resource_class, resource_provider
+from placement.objects import resource_class, resource_provider, usage
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
 # Identifies an inventory: the ids of its provider and resource class.
 Key: TypeAlias = tuple[int, int]
 
-_stored, _taken = models.Inventory, models.Allocation
-# The amount used of the inventory in a row of a query.
-USED: sa.ScalarSelect[Any] = (
-    sa.select(sa.func.coalesce(sa.func.sum(_taken.used), 0))
-    .where(
-        _taken.resource_provider_id == _stored.resource_provider_id,
-        _taken.resource_class_id == _stored.resource_class_id,
-    )
-    .scalar_subquery()
-)
+_stored = models.Inventory
 _STORED: sa.Select[*tuple[Any, ...]] = (
     sa.select(
         _stored.resource_provider_id,
@@ -43,7 +34,7 @@ _STORED: sa.Select[*tuple[Any, ...]] = (
     .order_by(_stored.resource_provider_id, _stored.resource_class_id)
 )
 # A sum over allocations takes long, so it is made for some classes only.
-_USED_OF = _STORED.add_columns(USED).where(
+_USED_OF = _STORED.add_columns(usage.USED).where(
     _stored.resource_class_id.in_(sa.bindparam("classes", expanding=True))
 )
 _UPDATE = (

@@ -27,12 +27,8 @@ OWNER = (
 )
 # The same names for the row of a consumer: the fields of ``Ownership``.
 _OWNERSHIP = (
-    sa.select(models.Project.external_id)
-    .where(models.Project.id == models.Consumer.project_id)
-    .scalar_subquery(),
-    sa.select(models.User.external_id)
-    .where(models.User.id == models.Consumer.user_id)
-    .scalar_subquery(),
+    sa.select(models.Project.external_id).where(models.OF_PROJECT).scalar_subquery(),
+    sa.select(models.User.external_id).where(models.OF_USER).scalar_subquery(),
     sa.select(models.ConsumerType.name)
     .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
     .scalar_subquery(),
@@ -62,15 +58,9 @@ _ROWS = (
         models.Allocation.used,
     )
     .select_from(models.Allocation)
-    .join(
-        models.ResourceProvider,
-        models.ResourceProvider.id == models.Allocation.resource_provider_id,
-    )
-    .join(
-        models.ResourceClass,
-        models.ResourceClass.id == models.Allocation.resource_class_id,
-    )
-    .outerjoin(models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id)
+    .join(models.ResourceProvider, models.OF_PROVIDER)
+    .join(models.ResourceClass, models.OF_CLASS)
+    .outerjoin(models.Consumer, models.OF_CONSUMER)
     .where(models.Allocation.consumer_id.in_(sa.bindparam("consumers", expanding=True)))
     .order_by(models.Allocation.id)
 )

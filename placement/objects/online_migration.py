@@ -75,9 +75,7 @@ def create_incomplete_consumers(
 def _consumers_without_record() -> sa.Select[Any]:
     return (
         sa.select(models.Allocation.consumer_id)
-        .outerjoin(
-            models.Consumer, models.Consumer.uuid == models.Allocation.consumer_id
-        )
+        .outerjoin(models.Consumer, models.OF_CONSUMER)
         .where(models.Consumer.id.is_(None))
         .distinct()
     )

@@ -56,10 +56,7 @@ def _load_classes(connection: sa.Connection) -> dict[str, Amounts]:
     )
     taken = (
         sa.select(models.ResourceClass.name, sa.func.sum(models.Allocation.used))
-        .join(
-            models.ResourceClass,
-            models.ResourceClass.id == models.Allocation.resource_class_id,
-        )
+        .join(models.Allocation, models.OF_CLASS)
         .group_by(models.ResourceClass.name)
         .order_by(models.ResourceClass.name)
     )
@@ -85,10 +82,7 @@ def _load_consumers(connection: sa.Connection) -> dict[str, int]:
     query = (
         sa.select(name, sa.func.count(models.Consumer.id))
         .select_from(models.Consumer)
-        .outerjoin(
-            models.ConsumerType,
-            models.ConsumerType.id == models.Consumer.consumer_type_id,
-        )
+        .outerjoin(models.ConsumerType)
         .group_by(name)
         .order_by(name)
     )

@@ -9,6 +9,13 @@ from placement.model.consumer import UNKNOWN_TYPE
 from placement.model.usage import Usage
 from placement.objects import exact_match
 
+# The amount used of the inventory in a row of a query.
+USED: sa.ScalarSelect[Any] = (
+    sa.select(sa.func.coalesce(sa.func.sum(models.Allocation.used), 0))
+    .where(models.OF_INVENTORY)
+    .scalar_subquery()
+)
+
 
 def by_consumer_type(
     connection: sa.Connection, project_id: str, user_id: str | None = None

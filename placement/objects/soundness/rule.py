@@ -23,6 +23,7 @@ from placement.model.lease import BATON
 from placement.objects import declared
 from placement.objects.soundness import tree
 from placement.objects.transaction import Transaction
+from placement.objects.usage import USED
 from placement_foundation.database import sequence
 
 Provider, Inventory = models.ResourceProvider, models.Inventory
@@ -101,14 +102,6 @@ def _orphans(name: str, column: Any, target: Any) -> Rule:
     )
 
 
-_of_inventory = (Held.resource_provider_id == Inventory.resource_provider_id) & (
-    Held.resource_class_id == Inventory.resource_class_id
-)
-_used = (
-    sa.select(sa.func.coalesce(sa.func.sum(Held.used), 0))
-    .where(_of_inventory)
-    .scalar_subquery()
-)
 _capacity = (Inventory.total - Inventory.reserved) * Inventory.allocation_ratio
 _row, _consumer = Held.id.label("row"), Held.consumer_id.label("consumer")
 
@@ -194,8 +187,8 @@ RULES: Sequence[Rule] = (
         "over-capacity",
         "more is used than there is",
         # A float may be a little less than the number that was stored.
-        _inventories(_capacity.label("capacity"), _used.label("used")).where(
-            _used > 0, _used > _capacity + 0.0001
+        _inventories(_capacity.label("capacity"), USED.label("used")).where(
+            USED > 0, _capacity + 0.0001 < USED
         ),
         damage=False,
     ),
@@ -203,7 +196,7 @@ RULES: Sequence[Rule] = (
         "odd-amount",
         "an amount is not what min_unit, max_unit and step_size allow",
         _inventories(_consumer, Held.used.label("amount"))
-        .join(Held, _of_inventory)
+        .join(Held, models.OF_INVENTORY)
         .where(
             (Held.used < Inventory.min_unit)
             | (Held.used > Inventory.max_unit)
@@ -254,7 +247,7 @@ RULES: Sequence[Rule] = (
         )
         .join(Provider, Provider.id == Held.resource_provider_id)
         .where(_exists(Class.id, Held.resource_class_id))
-        .where(~sa.exists(1).where(_of_inventory)),
+        .where(~sa.exists(1).where(models.OF_INVENTORY)),
     ),
     Rule(
         "allocation-consumer",
