@@ -1,4 +1,4 @@
-"""All allocations of a cloud, tree by tree, in one pass."""
+"""Allocations tree by tree, in one pass; the consumers that hold most of a provider."""
 
 import contextlib
 import datetime
@@ -10,11 +10,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.model.allocation import Holding, Owner
+from placement.model.allocation import Holder, Holding, Owner
 from placement_foundation.database import storage
 
 # How many rows are fetched at a time.
 BATCH = 2_000
+# How many holders are listed for one inventory.
+MOST = 10
 
 _held, _consumer = models.Allocation, models.Consumer
 _provider = models.ResourceProvider
@@ -27,7 +29,7 @@ _HOLDINGS: sa.Select[*tuple[Any, ...]] = (
         _held.used,
     )
     .select_from(_held)
-    .join(_provider, _provider.id == _held.resource_provider_id)
+    .join(_provider, models.OF_PROVIDER)
     .where(_provider.root_provider_id.is_not(None))
     .order_by(
         _provider.root_provider_id,
@@ -43,18 +45,16 @@ _OWNED = (
         models.ConsumerType.name,
         _consumer.created_at,
     )
-    .outerjoin(_consumer, _consumer.uuid == _held.consumer_id)
-    .outerjoin(models.Project, models.Project.id == _consumer.project_id)
-    .outerjoin(models.User, models.User.id == _consumer.user_id)
-    .outerjoin(
-        models.ConsumerType, models.ConsumerType.id == _consumer.consumer_type_id
-    )
+    .outerjoin(_consumer, models.OF_CONSUMER)
+    .outerjoin(models.Project, models.OF_PROJECT)
+    .outerjoin(models.User, models.OF_USER)
+    .outerjoin(models.ConsumerType)
 )
 
 _pairs = (
     sa.select(_provider.root_provider_id, _held.consumer_id)
     .distinct()
-    .join(_held, _held.resource_provider_id == _provider.id)
+    .join(_held, models.OF_PROVIDER)
     .where(_provider.root_provider_id.is_not(None))
 )
 
@@ -102,6 +102,35 @@ def read(
     rows = connection.execute(query, execution_options={"yield_per": BATCH})
     with contextlib.closing(rows):
         yield from _holdings(rows, classes)
+
+
+def list_largest(
+    connection: sa.Connection,
+    classes: Mapping[int, str],
+    providers: Mapping[int, str],
+    ignored: Collection[str] = (),
+) -> dict[tuple[str, str], list[Holder]]:
+    """Return the holders of some providers' inventories, the largest first.
+
+    :param classes: the names of resource classes, by id
+    :param providers: the UUIDs of the providers, by id
+    :param ignored: consumers that are left out
+    :returns: keyed by UUID of the provider and name of the class
+    """
+    query = _OWNED.where(_provider.id.in_(sorted(providers)))
+    holders: dict[tuple[str, str], list[Holder]] = {}
+    rows = connection.execute(query, execution_options={"yield_per": BATCH})
+    for each in _holdings(rows, classes):
+        if each.consumer not in ignored:
+            owner = each.owner and (each.owner.type, each.owner.project)
+            for name, amount in each.amounts.items():
+                place = providers[each.provider_id], name
+                holder = Holder(each.consumer, amount, *(owner or (None, None)))
+                holders.setdefault(place, []).append(holder)
+    return {
+        place: sorted(listed, key=lambda each: (-each.amount, each.consumer))[:MOST]
+        for place, listed in holders.items()
+    }
 
 
 def _holdings(

@@ -107,7 +107,7 @@ INNER = {
         {"journal", "ledger"},
         {"change_log", "declared", "usage"},
         {"clock", "exact_match", "transaction"},
-        {"database_sum", "holder", "holding", "own_table", "total"},
+        {"database_sum", "holding", "own_table", "total"},
     ],
     RESERVATIONS / "blazar": [
         {"carrying"},

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from placement.objects import holder
+from placement.objects import holding
 from placement.operation import Call
 from placement.questions.explanation import explanation
 from placement.questions.explanation.report import ExplanationQuery
@@ -25,6 +25,8 @@ def _load(call: Call[None], connection: Connection) -> Callable[[], Reply]:
     answer = explanation.prepare(
         question,
         lambda: explanation.explain(forest, question),
-        lambda uuids: holder.list_largest(connection, uuids, question.classes),
+        lambda providers: holding.list_largest(
+            connection, forest.vocabulary.classes, providers
+        ),
     )
     return lambda: Reply(answer())

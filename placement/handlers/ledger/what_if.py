@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from placement.forest.forest import Forest
-from placement.objects import allocation, holder
+from placement.objects import allocation, holding
 from placement.operation import Call
 from placement.questions import candidates, capacity, name, what_if
 from placement.questions.candidates import CandidateQuery
@@ -38,8 +38,11 @@ def answer(call: Call[None]) -> Reply:
                 return explanation.prepare(
                     question,
                     lambda: explanation.explain(imagine(), question),
-                    lambda uuids: holder.list_largest(
-                        connection, uuids, question.classes, world.ignore_consumers
+                    lambda providers: holding.list_largest(
+                        connection,
+                        forest.vocabulary.classes,
+                        providers,
+                        world.ignore_consumers,
                     ),
                 )
         return lambda: capacity.count(imagine(), question, order.limits)

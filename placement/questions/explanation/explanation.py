@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 
 from placement import errors
 from placement.forest.forest import Forest
@@ -31,14 +31,14 @@ def explain(forest: Forest, question: ExplanationQuery) -> Report:
 def prepare(
     question: ExplanationQuery,
     explain: Callable[[], Report],
-    list_holders: Callable[[Collection[str]], Holders],
+    list_holders: Callable[[Mapping[int, str]], Holders],
 ) -> Callable[[], Report]:
     """Return a function that returns the explanation, with holders if they are wanted.
 
     Only the explanation shows which inventories matter, and their holders have to be of
     the same moment: so for holders it is made here, not later.
 
-    :param list_holders: reads those of some providers, given by UUID
+    :param list_holders: reads those of some providers, whose UUIDs it gets by id
     """
     if not question.holders:
         return explain

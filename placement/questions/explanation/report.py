@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from placement.model.allocation import Holder
@@ -72,16 +72,20 @@ class Report:
     complete: bool
 
     def with_holders(
-        self, list_holders: Callable[[Collection[str]], Holders]
+        self, list_holders: Callable[[Mapping[int, str]], Holders]
     ) -> "Report":
         """Return this with the consumers that hold most of what has too little room.
 
-        :param list_holders: reads those of some providers, given by UUID
+        :param list_holders: reads those of some providers, whose UUIDs it gets by id
         """
         hosts = (*(self.near or ()), *self.asked)
         verdicts = [each for host in hosts for each in host.verdicts.values()]
         holders = list_holders(
-            {each.closest.uuid for each in verdicts if each.closest and each.room}
+            {
+                each.closest.id: each.closest.uuid
+                for each in verdicts
+                if each.closest and each.room
+            }
         )
         return dataclasses.replace(
             self,
@@ -116,11 +120,6 @@ class ExplanationQuery:
     seconds: float = 2
     hosts: tuple[str, ...] = ()
     holders: bool = False
-
-    @property
-    def classes(self) -> frozenset[str]:
-        """The resource classes of the request."""
-        return frozenset().union(*(group.resources for group in self.request.groups))
 
 
 NEAR_BY_DEFAULT = 5
