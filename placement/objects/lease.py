@@ -81,13 +81,11 @@ def replace(tx: Transaction, consumers: Mapping[int, str], seconds: int) -> int:
     return end
 
 
-def remove(tx: Transaction, consumer_ids: Collection[int]) -> int:
-    """Remove the leases of consumers; return how many there were."""
-    removed = 0
+def remove(tx: Transaction, consumer_ids: Collection[int]) -> None:
+    """Remove the leases of consumers."""
     if consumer_ids and are_kept(tx.connection):
         for chunk in storage.chunks(sorted(consumer_ids)):
-            removed += execute(tx.connection, _REMOVE, {"consumers": chunk}).rowcount
-    return removed
+            execute(tx.connection, _REMOVE, {"consumers": chunk})
 
 
 def record(

@@ -4,7 +4,7 @@ Renewals, confirmations, deletions and the end of a lease all lock the consumer:
 first one to commit wins.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +16,6 @@ from placement.model.entry import EntryType
 from placement.model.lease import Lease
 from placement.objects import clock, lease, locking, replacing
 from placement.objects.ledger import Ledger
-from placement.objects.locking import Held
 from placement.objects.transaction import Transaction
 from placement_foundation.database.origin import Origin
 from placement_foundation.observing import telemetry
@@ -38,14 +37,10 @@ _listed = (
         models.Project.external_id,
         models.ConsumerType.name,
     )
-    .select_from(
-        sa.join(models.LEASES, models.Consumer, models.IS_LEASED)
-        .join(models.Project, models.Project.id == models.Consumer.project_id)
-        .outerjoin(
-            models.ConsumerType,
-            models.ConsumerType.id == models.Consumer.consumer_type_id,
-        )
-    )
+    .select_from(models.LEASES)
+    .join(models.Consumer, models.IS_LEASED)
+    .join(models.Project, models.OF_PROJECT)
+    .outerjoin(models.ConsumerType)
     .order_by(_row.expires_at, models.Consumer.uuid)
 )
 _ANY_DUE = (
@@ -183,28 +178,17 @@ def _end_some(tx: Transaction) -> list[str]:
     now = clock.load_milliseconds(tx.connection)
     due: Any = lease.execute(tx.connection, _DUE, {"now": now}).all()
     uuids = [row.uuid for row in due if row.uuid]
-    held = locking.hold(tx, locking.look_up(tx.connection, consumers=uuids))
     # The locks keep out renewals from here on: look again which leases are due.
-    ids = {record.id: uuid for uuid, record in held.consumers.items()}
+    locked = locking.lock_consumers(tx, uuids)
+    ids = {record.id: uuid for uuid, record in locked.items()}
     ends = lease.load(tx.connection, list(ids))
     ended = {ids[key]: end for key, end in ends.items() if end <= now}
     for uuid, end in sorted(ended.items()):
         lease.record(tx, EntryType.LEASE_EXPIRED, uuid, end, None)
-    replacing.delete_held(tx, _narrow(held, ended.keys()))
+    names = locking.look_up(tx.connection, consumers=list(ended))
+    replacing.delete_held(tx, locking.hold(tx, names))
     _forget_orphans(tx, due, now)
     return sorted(ended)
-
-
-def _narrow(held: Held, uuids: Collection[str]) -> Held:
-    """Return the part of ``held`` that belongs to some of the consumers."""
-    rows = [row for row in held.rows if row.consumer_uuid in uuids]
-    used = {row.provider_uuid for row in rows}
-    return Held(
-        held.names,
-        {uuid: held.consumers[uuid] for uuid in uuids},
-        {uuid: each for uuid, each in held.providers.items() if uuid in used},
-        rows,
-    )
 
 
 def _forget_orphans(tx: Transaction, due: Iterable[Any], now: int) -> None:

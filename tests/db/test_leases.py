@@ -115,16 +115,16 @@ def test_a_renewal_that_comes_between_is_seen(
     provider = client.make_provider(VCPU=1)
     consumer = claim(client, provider, 60)
     hands.ahead = 61
-    hold = locking.hold
+    lock = locking.lock_consumers
 
-    def hold_late(tx: Transaction, *args: Any) -> Any:
-        monkeypatch.setattr(locking, "hold", hold)
+    def lock_late(tx: Transaction, *args: Any) -> Any:
+        monkeypatch.setattr(locking, "lock_consumers", lock)
         thread = threading.Thread(target=renew, args=(client, consumer, 60))
         thread.start()
         thread.join()
-        return hold(tx, *args)
+        return lock(tx, *args)
 
-    monkeypatch.setattr(locking, "hold", hold_late)
+    monkeypatch.setattr(locking, "lock_consumers", lock_late)
     assert leasing.end_all_due(Ledger(database)) == 0
     assert client.usages(provider) == {"VCPU": 1}
 
