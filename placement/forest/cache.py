@@ -210,9 +210,9 @@ class CachedForest:
         """Return the forest read afresh; None if changes are not recorded."""
         if not change_log.is_usable(connection):
             return None
-        position = change_log.load_position(connection)
-        self._complain(position is None)
-        return read_all(connection, position) if position else None
+        changes = change_log.load_changes(connection, change_log.NOWHERE)
+        self._complain(changes is None)
+        return read_all(connection, changes[0]) if changes else None
 
     def _complain(self, are_missing: bool) -> None:
         """Log once that rows are missing."""

@@ -31,7 +31,6 @@ MOST_LISTED = 20
 ALL = "*"
 
 _row = models.FOREST_STAMPS.c
-_POSITION = sa.select(_row.shard, _row.changes).order_by(_row.shard)
 # Parts of the SQL: each transaction begins with it, and would send five parameters.
 _one: Any = sa.literal_column("1")
 _length: Any = sa.literal_column(str(TOKEN_LENGTH))
@@ -157,14 +156,8 @@ class LogPosition:
         return LogPosition(replaced)
 
 
-def load_position(connection: sa.Connection) -> LogPosition | None:
-    """Return the position of the transaction; None if rows are missing."""
-    rows: Sequence[Any] = own_table.execute(
-        connection, models.FOREST_STAMPS, _POSITION
-    ).all()
-    position = LogPosition([listed for _, listed in rows])
-    is_complete = len(rows) == ROWS and len(position.heads) == ROWS * TOKEN_LENGTH
-    return position if is_complete else None
+# A position that every list differs from: no token has blanks.
+NOWHERE = LogPosition([" " * TOKEN_LENGTH] * ROWS)
 
 
 def load_changes(
@@ -181,9 +174,9 @@ def load_changes(
         connection, models.FOREST_STAMPS, _DIFFERING, {"heads": position.heads}
     ).all()
     lists = {shard: listed for _, shard, listed in rows if shard is not None}
-    if rows[0][0] != ROWS or any(len(each) < TOKEN_LENGTH for each in lists.values()):
-        return None
     present = position.replace(lists) if lists else position
+    if rows[0][0] != ROWS or len(present.heads) != ROWS * TOKEN_LENGTH:
+        return None
     return present, position.changed(lists)
 
 
