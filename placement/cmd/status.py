@@ -83,14 +83,14 @@ class Checks(upgradecheck.UpgradeCommands):
 
         A database of OpenStack Placement has none, and nothing is wrong with it.
         """
+        faults = self._connect().read(own_table.list_faults)
         tables = models.OWN.sorted_tables
-        faults = self._connect().read(partial(own_table.find_faults, tables=tables))
         if list(faults.values()) == [Fault.MISSING] * len(tables):
             return Result(Code.SUCCESS, NO_OWN_TABLES)
         if faults:
             return Result(
                 Code.WARNING,
-                f"{' '.join(own_table.sentences_of(faults))} "
+                f"{' '.join(faults)} "
                 "The Placement API works without, but slower. "
                 "The operator's guide says which rights the database user needs.",
             )

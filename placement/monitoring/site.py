@@ -7,7 +7,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement import errors, measure
-from placement.db import migration, models
+from placement.db import migration
 from placement.monitoring.fleet import FleetTotals
 from placement.objects import own_table, standard_name
 from placement_foundation import context
@@ -37,9 +37,7 @@ def health_pages(database: Database) -> "dict[str, WSGIApplication]":
 
 
 def _has_own_tables(database: Database) -> bool:
-    faults = database.look(
-        lambda connection: own_table.list_faults(connection, models.OWN.sorted_tables)
-    )
+    faults = database.look(own_table.list_faults)
     if faults:
         LOG.debug("not all can be used: %s", " ".join(faults))
     return not faults

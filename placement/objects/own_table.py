@@ -8,7 +8,7 @@ about it fails; a table that cannot be used is tried again in the next transacti
 
 import enum
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log
 
 from placement import errors
+from placement.db import models
 from placement_foundation.database import trouble
 
 LOG = log.getLogger(__name__)
@@ -29,6 +30,10 @@ class Fault(enum.Enum):
     MISSING = "is missing: run placement-manage db sync"
     UNREADABLE = "may not be read by the database user"
     UNWRITABLE = "may not be written by the database user"
+
+    def of(self, table: sa.Table) -> str:
+        """Return the sentence that a table has this fault."""
+        return f"The table {table.name} {self.value}."
 
 
 # The faults of tables, by name, for each engine: its dialect belongs to it alone and to
@@ -53,7 +58,7 @@ def check(connection: sa.Connection, table: sa.Table) -> None:
     """
     fault = find_fault(connection, table)
     if fault:
-        raise errors.UnusableTable(f"The table {table.name} {fault.value}.")
+        raise errors.UnusableTable(fault.of(table))
 
 
 def parse(
@@ -90,22 +95,12 @@ def find_fault(connection: sa.Connection, table: sa.Table) -> Fault | None:
     return fault
 
 
-def find_faults(
-    connection: sa.Connection, tables: Iterable[sa.Table]
+def list_faults(
+    connection: sa.Connection, tables: Iterable[sa.Table] = models.OWN.sorted_tables
 ) -> dict[str, Fault]:
-    """Return why tables cannot be used, or only for reading, by the name of each."""
-    faults = {table.name: _probe(connection, table) for table in tables}
-    return {name: fault for name, fault in faults.items() if fault}
-
-
-def list_faults(connection: sa.Connection, tables: Iterable[sa.Table]) -> list[str]:
-    """Return a sentence for each table that cannot be used, or only for reading."""
-    return sentences_of(find_faults(connection, tables))
-
-
-def sentences_of(faults: Mapping[str, Fault]) -> list[str]:
-    """Return a sentence for each fault, given by name of the table."""
-    return [f"The table {name} {fault.value}." for name, fault in faults.items()]
+    """Return why tables cannot be used, or only for reading, each in a sentence."""
+    faults = {table: _probe(connection, table) for table in tables}
+    return {fault.of(table): fault for table, fault in faults.items() if fault}
 
 
 def execute(
@@ -175,26 +170,22 @@ def _probe_postgresql(connection: sa.Connection, table: sa.Table) -> Fault | Non
 def _probe_mysql(connection: sa.Connection, table: sa.Table) -> Fault | None:
     """Try statements that change nothing: rights may also come from roles."""
     key, nothing = next(iter(table.primary_key)), sa.false()
-    try:
-        connection.execute(sa.select(key).limit(0))
-    except (db_exc.DBError, sa.exc.DBAPIError) as exc:
-        if trouble.is_missing_table(exc):
-            return Fault.MISSING
-        if trouble.is_denied(exc):
-            return Fault.UNREADABLE
-        raise
     columns = [column.name for column in table.columns]
-    writes = (
-        sa.insert(table).from_select(columns, sa.select(table).where(nothing)),
-        sa.update(table).where(nothing).values({key.name: key}),
-        sa.delete(table).where(nothing),
+    rows = sa.select(table).where(nothing)
+    trials: tuple[tuple[sa.Executable, Fault], ...] = (
+        (sa.select(key).limit(0), Fault.UNREADABLE),
+        (sa.insert(table).from_select(columns, rows), Fault.UNWRITABLE),
+        (sa.update(table).where(nothing).values({key.name: key}), Fault.UNWRITABLE),
+        (sa.delete(table).where(nothing), Fault.UNWRITABLE),
     )
-    for write in writes:
+    for statement, fault in trials:
         try:
-            connection.execute(write)
+            connection.execute(statement)
         except (db_exc.DBError, sa.exc.DBAPIError) as exc:
+            if trouble.is_missing_table(exc):
+                return Fault.MISSING
             if trouble.is_denied(exc):
-                return Fault.UNWRITABLE
+                return fault
             # The database checks rights first: the user has them.
             if not trouble.is_read_only(exc):
                 raise

@@ -180,7 +180,7 @@ def test_a_table_that_is_missing_is_known_to_be_and_found_when_it_comes(
     def look(connection: sa.Connection) -> tuple[bool, list[str]]:
         return (
             own_table.is_writable(connection, table),
-            own_table.list_faults(connection, [table]),
+            list(own_table.list_faults(connection, [table])),
         )
 
     sentence = f"The table later {Fault.MISSING.value}."

@@ -58,9 +58,9 @@ def check_is_readable(connection: sa.Connection) -> None:
     for table in filing.TABLES:
         fault = own_table.find_fault(connection, table)
         if fault is own_table.Fault.MISSING:
-            raise errors.NotFound(f"The table {table.name} {fault.value}.")
+            raise errors.NotFound(fault.of(table))
         if fault:
-            raise errors.DatabaseUnavailable(f"The table {table.name} {fault.value}.")
+            raise errors.DatabaseUnavailable(fault.of(table))
 
 
 def newest(state: FilingState) -> Cursor:
