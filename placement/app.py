@@ -157,8 +157,7 @@ def make_context(config: cfg.ConfigOpts, connected: Database) -> Context:
 def _keep_journal(config: cfg.ConfigOpts, connected: Database) -> Keeper | None:
     days = config.ledger.keep_journal_days
     try:
-        switch = filing.resume if days else filing.abandon
-        switch(connected)
+        filing.switch(connected, on=bool(days))
     except errors.DatabaseUnavailable as exc:
         LOG.warning("the journal is not switched on or off: %s", exc)
 

@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from placement.db import models
-from placement.db.own import content
 from placement.objects import standard_name
 from placement.objects.transaction import Transaction
 from placement_foundation.database import sequence, storage, trouble
@@ -22,7 +21,7 @@ from placement_foundation.observing.progress import Progress
 
 # How many rows are read or written at a time.
 BATCH = 2_000
-# Tables that are filled by ``Content`` in each database.
+# Tables whose rows make sense in one database only.
 NOT_COPIED = {models.FOREST_STAMPS.name, models.JOURNAL_STATE.name}
 PROVIDERS = models.Base.metadata.tables[models.ResourceProvider.__tablename__]
 # The columns that refer to rows of the same table.
@@ -82,7 +81,9 @@ def copy(
     for table in tables:
         if _digest(source, table, report) != _digest(target, table):
             raise NotCopied(f"The rows of {table.name} are not what they were.")
-    _begin_anew(tx)
+    # Kept forests, and cursors of the journal, are void.
+    tx.record_all()
+    target.execute(sa.delete(models.JOURNAL_STATE))
     return sum(counts.values())
 
 
@@ -172,10 +173,3 @@ def _digest(
 def _plain(value: Any) -> Any:
     """Return a value as every database has it: MariaDB's floats are short."""
     return f"{value:.5g}" if isinstance(value, float) else value
-
-
-def _begin_anew(tx: Transaction) -> None:
-    """Invalidate kept forests, and cursors of the journal."""
-    tx.record_all()
-    tx.connection.execute(sa.delete(models.JOURNAL_STATE))
-    content.CONTENT.complete(tx.connection)

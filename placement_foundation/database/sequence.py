@@ -80,8 +80,9 @@ def catch_up(engine: sa.Engine, name: str) -> None:
     taken = sa.func.greatest(largest, sa.func.nextval(sequence))
     try:
         with engine.begin() as connection:
-            connection.execute(sa.select(sa.func.setval(sequence, taken)))
-        LOG.warning("ids of the table %s were taken: its sequence was behind", name)
+            has_one = connection.scalar(sa.select(sa.func.setval(sequence, taken)))
+        if has_one:
+            LOG.warning("ids of the table %s were taken: its sequence was behind", name)
     except (sa.exc.DBAPIError, db_exc.DBError) as exc:
         LOG.warning(
             "the sequence of the table %s is behind, and cannot be set: %s",

@@ -15,7 +15,6 @@ import webob
 
 from placement import app
 from placement.db import models
-from placement.db.own import content
 from placement.model.journal import render_time
 from placement.objects import clock
 from placement.objects.journal import filing, reading, tidying
@@ -305,7 +304,6 @@ def test_a_journal_begins_when_it_is_switched_on_for_the_first_time(
     # As "db sync" does, and an import.
     with database.engine.begin() as connection:
         connection.execute(sa.delete(models.JOURNAL_STATE))
-        content.CONTENT.complete(connection)
     provider = without.make_provider(VCPU=1)
     before = render_time(clock.now())
     client = Client(app.build(settings.make_config(), database))
@@ -317,7 +315,7 @@ def test_a_journal_goes_on_after_another_process_was_without_one(
     client: Client, database: Database, journal: Keeper, provider: str
 ) -> None:
     # As a process does that starts without a journal.
-    filing.abandon(database)
+    filing.switch(database, on=False)
     before = render_time(clock.now())
     tidying.tidy(journal)
     after = render_time(clock.now())

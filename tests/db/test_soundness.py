@@ -265,10 +265,6 @@ def _plain(column: sa.Column[Any]) -> Any:
     return "x"
 
 
-def lose_journal(connection: sa.Connection) -> None:
-    connection.execute(sa.delete(models.JOURNAL_STATE))
-
-
 def lose_stamps(connection: sa.Connection) -> None:
     connection.execute(
         sa.delete(models.FOREST_STAMPS).where(models.FOREST_STAMPS.c.shard > 200)
@@ -337,7 +333,6 @@ DAMAGE: dict[str, tuple[Plant, bool]] = {
     "journal-entry": (spoil(models.JOURNAL_ENTRIES, "document", "{"), False),
     "journal-hole": (spoil(models.JOURNAL_ENTRIES, "position", NOWHERE), False),
     "rows-of-forest_stamps": (lose_stamps, True),
-    "rows-of-journal_state": (lose_journal, True),
 }
 # Other ways to break the same rules.
 MORE: list[tuple[str, Plant]] = [

@@ -335,7 +335,7 @@ class TestDatabase:
         migration.SCHEMA.upgrade(empty)
         legacy.fill(empty)
         standard_name.synchronise(Ledger(empty))
-        filing.resume(empty)
+        filing.switch(empty, on=True)
         monkeypatch.setenv("OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP", "true")
         ready.clear()
         client = start()

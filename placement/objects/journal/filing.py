@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from placement.db import models
-from placement.db.own import content
 from placement.model.journal import Document, render_time, token_of
 from placement.objects import clock, own_table
 from placement.objects.journal import filed_entry
@@ -39,7 +38,10 @@ _WAITING = (
     .order_by(_inbox.id)
     .limit(sa.bindparam("most", type_=sa.Integer))
 )
-_IS_WAITING = sa.select(sa.exists(sa.select(_inbox.id)))
+# The year in which the journal of an older release begins that records nothing.
+NEVER = datetime.datetime(9999, 1, 1)
+_HAS_BEGUN = sa.exists(sa.select(_state.id).where(_state.begins < NEVER))
+_IS_DUE = sa.select(sa.exists(sa.select(_inbox.id)) | ~_HAS_BEGUN)
 _MARK = sa.select(sa.func.count(), sa.func.max(_inbox.id), sa.func.max(_inbox.time))
 _STATE = sa.select(models.JOURNAL_STATE)
 TABLES = (
@@ -56,7 +58,8 @@ class FilingState:
 
     ``position`` and ``token`` are those of the last filed entry, ``expired`` and
     ``expired_token`` those of the last removed one. All changes since ``begins`` are in
-    the journal. Old entries were last removed at ``tidied``.
+    the journal. Old entries were last removed at ``tidied``. While the journal is
+    switched off, it has no ``life``.
     """
 
     life: str
@@ -69,7 +72,7 @@ class FilingState:
 
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-_NONE = FilingState("", 0, "", 0, "", _EPOCH, _EPOCH)
+_NONE = FilingState("", 0, "", 0, "", NEVER, _EPOCH)
 
 
 def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
@@ -79,26 +82,35 @@ def load_state(connection: sa.Connection, *, lock: bool = False) -> FilingState:
     """
     query = _STATE.with_for_update() if lock else _STATE
     row = connection.execute(query).one_or_none()
-    if row is None and lock:
-        # Only a mishap removes the row: all earlier cursors are void.
-        missing = {**content.list_missing_state(connection)[0], "begins": clock.now()}
-        connection.execute(sa.insert(models.JOURNAL_STATE), missing)
+    if lock and (row is None or row.begins == NEVER):
+        _begin(connection)
         row = connection.execute(query).one()
     return FilingState(*row[1:]) if row else _NONE
 
 
+def _begin(connection: sa.Connection) -> None:
+    """Begin another life of the journal, now: all earlier cursors are void."""
+    newest = sa.select(sa.func.max(models.JOURNAL_ENTRIES.c.position))
+    position = connection.scalar(newest) or 0
+    token, now = secrets.token_hex(TOKEN_BYTES), clock.now()
+    life = secrets.token_hex(TOKEN_BYTES)
+    row = (1, life, position, token, position, token, now, now)
+    connection.execute(sa.delete(models.JOURNAL_STATE))
+    connection.execute(sa.insert(models.JOURNAL_STATE).values(row))
+
+
 def file_all(database: Database) -> None:
-    """File all rows of the inbox.
+    """File all rows of the inbox; let the journal begin if it has not.
 
     :raises DatabaseUnavailable: the database cannot be written
     """
-    while database.read(is_waiting) and database.write(file_some):
+    while database.read(_is_due) and database.write(file_some):
         pass
 
 
-def is_waiting(connection: sa.Connection) -> bool:
-    """Return whether there are rows in the inbox."""
-    return bool(connection.scalar(_IS_WAITING))
+def _is_due(connection: sa.Connection) -> bool:
+    """Return whether there are rows in the inbox, or the journal has to begin."""
+    return bool(connection.scalar(_IS_DUE))
 
 
 def read(database: Database, work: Callable[[sa.Connection, FilingState], T]) -> T:
@@ -174,44 +186,20 @@ def is_usable(connection: sa.Connection) -> bool:
     return all(own_table.is_writable(connection, table) for table in TABLES)
 
 
-def abandon(database: Database) -> None:
-    """End the life of the journal, since changes are not recorded from now on.
+def switch(database: Database, *, on: bool) -> None:
+    """Let the journal begin, unless it has begun already, or end its life.
 
     Otherwise a cursor would miss the changes until the journal is switched on again.
 
-    :raises DatabaseUnavailable: the database cannot be written
-    """
-    database.write(_abandon)
-
-
-def _abandon(connection: sa.Connection) -> None:
-    if not is_usable(connection):
-        return
-    state = load_state(connection, lock=True)
-    connection.execute(sa.delete(models.JOURNAL_INBOX))
-    set_state(
-        connection,
-        life=secrets.token_hex(TOKEN_BYTES),
-        expired=state.position,
-        expired_token=state.token,
-        begins=content.NEVER,
-    )
-
-
-def resume(database: Database) -> None:
-    """Let the journal begin now, unless it has begun already.
-
     :raises DatabaseUnavailable: the database cannot be read, or cannot be written
     """
-    if database.read(_is_abandoned):
-        database.write(_resume)
+    if database.read(is_usable):
+        if on:
+            file_all(database)
+        else:
+            database.write(_end)
 
 
-def _is_abandoned(connection: sa.Connection) -> bool:
-    return is_usable(connection) and load_state(connection).begins == content.NEVER
-
-
-def _resume(connection: sa.Connection) -> None:
-    # Another process may have done it: entries since then are in the journal.
-    if load_state(connection, lock=True).begins == content.NEVER:
-        set_state(connection, begins=clock.now())
+def _end(connection: sa.Connection) -> None:
+    connection.execute(sa.delete(models.JOURNAL_STATE))
+    connection.execute(sa.delete(models.JOURNAL_INBOX))

@@ -83,8 +83,10 @@ def load_cursor(
     """
     if keeper is None or not filing.is_usable(connection):
         return None, None
-    cursor = newest(filing.load_state(connection))
-    mark = filing.mark_waiting(connection)
+    state = filing.load_state(connection)
+    if not state.life:
+        return None, None
+    cursor, mark = newest(state), filing.mark_waiting(connection)
     return cursor, None if keeper.has_missed else f"{cursor} {mark}"
 
 

@@ -39,8 +39,6 @@ def tidy(keeper: Keeper) -> None:
     database = keeper.database
     if not database.read(filing.is_usable):
         return
-    # Another process, without a journal, may have abandoned it since this one began.
-    filing.resume(database)
     filing.file_all(database)
     if database.write(_take_turn):
         expire(database, keeper.days)
