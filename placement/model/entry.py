@@ -59,19 +59,9 @@ class Entry:
 
     def then(self, other: "Entry") -> "Entry":
         """Return the entry for this change and a later one of the same subject."""
-        after = other.after
-        if self.type == EntryType.PROVIDER_UPDATED:
-            # The later entry has the provider as it was before the earlier change.
-            later = {
-                key: value
-                for key, value in other.after.items()
-                if other.before[key] != value
-            }
-            after = {**self.after, **later}
         return dataclasses.replace(
             other,
             before=self.before,
-            after=after,
             roots=tuple(dict.fromkeys([*self.roots, *other.roots])),
             names={**(self.names or {}), **(other.names or {})} or None,
         )

@@ -23,9 +23,9 @@ def move(
     *,
     allow_reparenting: bool,
 ) -> ResourceProvider:
-    """Make a provider a child of another one, or a root, and return it locked.
+    """Make a provider a child of another one, or a root; return what it is now.
 
-    The providers below it move with it.
+    It is locked. The providers below it move with it.
 
     :param allow_reparenting: whether it may leave its current parent
     :raises NotFound: the provider no longer exists
@@ -50,10 +50,9 @@ def move(
             update = sa.update(row).where(row.id.in_(chunk))
             tx.connection.execute(update.values(root_provider_id=root.id))
     entries = _entries(changed, moved, parent_uuid, root)
-    # The moved provider may be a root from now on.
-    alone = moved._replace(root_id=moved.id)
-    resource_provider.record_change(tx, [*changed, alone, root], entries, bump=False)
-    return moved
+    now = moved._replace(parent_uuid=parent_uuid, root_uuid=root.uuid, root_id=root.id)
+    resource_provider.record_change(tx, [*changed, now], entries, bump=False)
+    return now
 
 
 def _entries(
