@@ -56,11 +56,6 @@ _DUE = (
     .order_by(_row.expires_at, _row.consumer_id)
     .limit(BATCH)
 )
-_USED = (
-    sa.select(models.Allocation.id)
-    .where(models.Allocation.consumer_id == sa.bindparam("consumer"))
-    .limit(1)
-)
 
 
 def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
@@ -71,7 +66,7 @@ def renew(tx: Transaction, uuid: str, seconds: int) -> Lease:
     """
     lease.check_kept(tx.connection)
     held = locking.lock_consumers(tx, [uuid])
-    if not held or tx.connection.execute(_USED, {"consumer": uuid}).first() is None:
+    if not held or not locking.look_up(tx.connection, consumers=[uuid]).using:
         raise errors.NotFound(f"No allocations for consumer '{uuid}'")
     end = lease.replace(tx, {held[uuid].id: uuid}, seconds)
     return Lease(uuid, end)

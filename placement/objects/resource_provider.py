@@ -81,17 +81,13 @@ def get_by_uuid(
     :param missing: the message if there is none; may contain ``{uuid}``
     :raises NotFound: there is no such provider
     """
-    for provider in list_by_uuid(connection, uuid):
-        return provider
+    rows: Iterable[Any] = ()
+    if exact_match.is_searchable(uuid):
+        rows = connection.execute(_BY_UUID, {"uuid": uuid})
+    for row in rows:
+        if row.uuid == uuid:
+            return ResourceProvider(*row)
     raise errors.NotFound(missing.format(uuid=uuid))
-
-
-def list_by_uuid(connection: sa.Connection, uuid: str) -> list[ResourceProvider]:
-    """Return the provider with a UUID; none if there is no such provider."""
-    if not exact_match.is_searchable(uuid):
-        return []
-    rows: Iterable[Any] = connection.execute(_BY_UUID, {"uuid": uuid})
-    return [ResourceProvider(*row) for row in rows if row.uuid == uuid]
 
 
 def lock(
