@@ -1,4 +1,4 @@
-"""Associations of providers with traits and aggregates."""
+"""Rows that belong to providers, and their associations with traits and aggregates."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -41,7 +41,7 @@ def replace(
         new += [(provider.id, key) for key in added]
         changes = [after[key] for key in added], [before[key] for key in removed]
         entries += entry.of_members(kind, provider.uuid, provider.root_uuid, *changes)
-    _remove(tx, member, gone)
+    remove(tx, member, gone)
     rows = [
         {"resource_provider_id": owner, member.key: key} for owner, key in sorted(new)
     ]
@@ -68,11 +68,16 @@ def _load(
     return stored
 
 
-def _remove(
+def remove(
     tx: Transaction,
     member: orm.InstrumentedAttribute[int],
     pairs: Iterable[tuple[int, int]],
 ) -> None:
+    """Delete rows that belong to providers.
+
+    :param member: the column that says which thing a row is about
+    :param pairs: the ids of the provider and of the thing in each row
+    """
     row = member.class_
     for chunk in storage.chunks(sorted(pairs)):
         # MariaDB uses an index for the first condition only.

@@ -14,7 +14,7 @@ from placement.model.entry import Entry
 from placement.model.inventory import FIELDS, Inventory, InventoryUsage
 from placement.model.member import members_of
 from placement.model.resource_provider import ResourceProvider
-from placement.objects import resource_class, resource_provider, usage
+from placement.objects import association, resource_class, resource_provider, usage
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
@@ -245,17 +245,7 @@ def _remove(
                 f"Inventory for '{', '.join(used[provider.id])}' on resource provider "
                 f"'{provider.uuid}' in use."
             )
-    row = models.Inventory
-    for chunk in storage.chunks(sorted(keys)):
-        delete = (
-            sa.delete(row)
-            # MariaDB uses an index for the first condition only.
-            .where(row.resource_provider_id.in_({key[0] for key in chunk}))
-            .where(
-                sa.tuple_(row.resource_provider_id, row.resource_class_id).in_(chunk)
-            )
-        )
-        tx.connection.execute(delete)
+    association.remove(tx, _stored.resource_class_id, keys)
 
 
 def _insert(tx: Transaction, inventories: Mapping[Key, Inventory]) -> None:
