@@ -25,24 +25,22 @@ OWNER = (
     (models.User.external_id, "user_id"),
     (models.ConsumerType.name, "type"),
 )
-# The same names for the row of a consumer: the fields of ``Ownership``.
-_OWNERSHIP = (
-    sa.select(models.Project.external_id).where(models.OF_PROJECT).scalar_subquery(),
-    sa.select(models.User.external_id).where(models.OF_USER).scalar_subquery(),
-    sa.select(models.ConsumerType.name)
-    .where(models.ConsumerType.id == models.Consumer.consumer_type_id)
-    .scalar_subquery(),
-)
 _RECORD_IDS = sa.select(models.Consumer.id)
-# The fields of a ``Record``.
+# The fields of a ``Record``, the last three for its ``Ownership``.
 _RECORDS = (
     sa.select(
         models.Consumer.id,
         models.Consumer.uuid,
         models.Consumer.generation,
         models.Consumer.consumer_type_id,
-        *_OWNERSHIP,
+        models.Project.external_id,
+        models.User.external_id,
+        models.ConsumerType.name,
     )
+    .select_from(models.Consumer)
+    .outerjoin(models.Project, models.OF_PROJECT)
+    .outerjoin(models.User, models.OF_USER)
+    .outerjoin(models.ConsumerType)
     .where(models.Consumer.id.in_(sa.bindparam("ids", expanding=True)))
     .order_by(models.Consumer.id)
 )
