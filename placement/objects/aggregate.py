@@ -12,8 +12,6 @@ from placement.objects import association, exact_match, resource_provider
 from placement.objects.transaction import Transaction
 from placement_foundation.database import storage
 
-_LOCKED = sa.select(models.Aggregate.id)
-
 
 def ids_by_uuid(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
     """Return the ids of aggregates by UUID; unknown ones are left out."""
@@ -26,7 +24,7 @@ def lock(tx: Transaction, uuids: Iterable[str]) -> None:
     Transactions that place consumers in one of them run one after the other then.
     """
     ids = ids_by_uuid(tx.connection, uuids).values()
-    storage.lock_rows(tx.connection, _LOCKED, models.Aggregate.id, ids)
+    storage.lock_rows(tx.connection, models.Aggregate.id, ids)
 
 
 def replace_all(

@@ -25,7 +25,6 @@ OWNER = (
     (models.User.external_id, "user_id"),
     (models.ConsumerType.name, "type"),
 )
-_RECORD_IDS = sa.select(models.Consumer.id)
 # The fields of a ``Record``, the last three for its ``Ownership``.
 _RECORDS = (
     sa.select(
@@ -62,7 +61,6 @@ _ROWS = (
     .where(models.Allocation.consumer_id.in_(sa.bindparam("consumers", expanding=True)))
     .order_by(models.Allocation.id)
 )
-_IDS = sa.select(models.Allocation.id)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,7 +68,6 @@ class Record:
     """The row of a consumer, locked for the rest of the transaction."""
 
     id: int
-    uuid: str
     generation: int
     type_id: int | None
     owner: Ownership
@@ -188,12 +185,12 @@ def lock_consumers(tx: Transaction, uuids: Collection[str]) -> dict[str, Record]
 
 def _lock_consumers(tx: Transaction, ids: Mapping[str, int]) -> dict[str, Record]:
     listed = sorted(ids.values())
-    storage.lock_rows(tx.connection, _RECORD_IDS, models.Consumer.id, listed)
+    storage.lock_rows(tx.connection, models.Consumer.id, listed)
     # Only a statement that starts after the locks are granted sees a project, user or
     # type that a consumer got during the wait.
     rows = storage.select_each(tx.connection, _RECORDS, "ids", listed)
     return {
-        uuid: Record(row_id, uuid, generation, type_id, Ownership(*owner))
+        uuid: Record(row_id, generation, type_id, Ownership(*owner))
         for row_id, uuid, generation, type_id, *owner in rows
         if uuid in ids
     }
@@ -233,8 +230,7 @@ def _lock_stray(tx: Transaction, rows: Sequence[Row]) -> list[Row]:
     consumer is written.
     """
     ids = [row.id for row in rows]
-    locked = storage.lock_rows(tx.connection, _IDS, models.Allocation.id, ids)
-    kept = {row_id for (row_id,) in locked}
+    kept = set(storage.lock_rows(tx.connection, models.Allocation.id, ids))
     return [row for row in rows if row.id in kept]
 
 

@@ -70,7 +70,6 @@ _BY_UUID = PROVIDERS.where(models.ResourceProvider.uuid == sa.bindparam("uuid"))
 _BY_IDS = PROVIDERS.where(
     models.ResourceProvider.id.in_(sa.bindparam("ids", expanding=True))
 )
-_IDS = sa.select(models.ResourceProvider.id)
 
 
 def get_by_uuid(
@@ -130,7 +129,7 @@ def lock_by_ids(tx: Transaction, ids: Iterable[int]) -> list[ResourceProvider]:
     They are locked, and returned, in the order of their ids.
     """
     listed = sorted(ids)
-    storage.lock_rows(tx.connection, _IDS, models.ResourceProvider.id, listed)
+    storage.lock_rows(tx.connection, models.ResourceProvider.id, listed)
     # Only a statement that starts after the lock is granted sees what the previous
     # holder committed.
     rows = storage.select_each(tx.connection, _BY_IDS, "ids", listed)

@@ -141,29 +141,26 @@ def select_each(
 
 def lock_rows(
     connection: sa.Connection,
-    columns: sa.Select[*tuple[Any, ...]],
     key: orm.InstrumentedAttribute[int],
     ids: Iterable[int],
-) -> list[Any]:
-    """Return rows, locked until this transaction ends.
+) -> list[int]:
+    """Lock rows until this transaction ends, and return the ids of those still there.
 
-    They are locked, and returned, in the order of their ids. Other transactions may
-    still add rows that refer to them.
+    They are locked in the order of their ids. Other transactions may still add rows
+    that refer to them.
 
-    :param columns: the columns to read from each row once it is locked; a constant,
-        since the query made of it is remembered
     :param key: the primary key of the table
     """
-    return select_each(connection, _locking(columns, key), "ids", sorted(ids))
+    return [
+        row[0] for row in select_each(connection, _locking(key), "ids", sorted(ids))
+    ]
 
 
-@functools.lru_cache
-def _locking(
-    columns: sa.Select[*tuple[Any, ...]], key: orm.InstrumentedAttribute[int]
-) -> sa.Select[*tuple[Any, ...]]:
+@functools.cache
+def _locking(key: orm.InstrumentedAttribute[int]) -> sa.Select[int]:
     """Return the query for ``lock_rows``."""
-    query = columns.where(key.in_(sa.bindparam("ids", expanding=True))).order_by(key)
-    query = query.with_for_update(key_share=True)
+    query = sa.select(key).where(key.in_(sa.bindparam("ids", expanding=True)))
+    query = query.order_by(key).with_for_update(key_share=True)
     for dialect in ("mysql", "mariadb"):
         # Without the hint it may read the whole of a small table, and wait for each row
         # on the way that another transaction has locked.
