@@ -1,63 +1,64 @@
 """The providers of a cloud at one moment, with the names of traits and classes.
 
 A forest never changes. The next one is made from it and the trees that differ, and
-shares the rest with it. Its trees are in blocks, each with an index of their members.
+shares the rest with it. Its trees are in blocks, each with an index of what they meet.
 """
 
 import bisect
 import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
-from placement.model.constraint import Constraint, MemberOf, Resources
+from placement.model.constraint import Constraint, MemberOf
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 T = TypeVar("T")
 
-# A constraint on some member of a tree, and the aggregates of providers that meet it
-# and share with the trees that have such an aggregate.
-Need: TypeAlias = tuple[Constraint, frozenset[str]]
-
 # The aggregates of no provider.
 UNHELPED: frozenset[str] = frozenset()
-# All trees, as bits.
-EVERYWHERE = -1
-# Less than the room of any provider.
-NO_ROOM = -1
-# How many amounts a block remembers, with the trees that have room for them.
-MOST_AMOUNTS = 64
+# How many needs a block remembers, with the trees that may meet them.
+MOST_NEEDS = 256
 # How many trees a block has when it is made; it may grow to twice as many.
 BLOCK_SIZE = 256
 # Translates the digits of zeros and ones to their values.
 _VALUES = bytes(digit == ord("1") for digit in range(256))
 
 
+class Need(NamedTuple):
+    """A constraint on some member of a tree, or on its root.
+
+    ``helping`` are the aggregates of the providers that meet it and share with the
+    trees that have such an aggregate.
+    """
+
+    constraint: Constraint
+    helping: frozenset[str] = UNHELPED
+
+    def may_be_met(self, tree: Tree) -> bool:
+        """Return whether a tree, or what shares with it, has a provider for this."""
+        members = tree.members[:1] if self.constraint.of_root else tree.members
+        return not self.helping.isdisjoint(tree.aggregates) or any(
+            map(self.constraint.meets, members)
+        )
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some trees in the order of their roots' ids.
+    """Some trees in the order of their roots' ids, with an index.
 
-    Sets of trees are bits by position. ``single`` are the trees with one provider.
-    ``traits`` and ``aggregates`` have the trees in which some member has one. ``rooms``
-    have the largest room of a member of each tree, by position, and ``most`` the
-    largest of these. ``sharing`` are the providers that serve other trees as well.
+    ``sharing`` are the providers that serve other trees as well. The index has the
+    trees that may meet a need, as bits by position: most requests have the same few
+    needs.
     """
 
     roots: tuple[int, ...]
     trees: tuple[Tree, ...]
-    single: int
-    traits: Mapping[str, int]
-    aggregates: Mapping[str, int]
-    rooms: Mapping[str, tuple[int, ...]]
-    most: Mapping[str, int]
     sharing: tuple[Provider, ...]
-    # The trees with room for an amount: most requests are for the same few amounts.
-    _roomy: dict[tuple[str, int], int] = dataclasses.field(
-        default_factory=dict, init=False, repr=False
-    )
+    _index: dict[Need, int] = dataclasses.field(default_factory=dict, repr=False)
 
     def select(
         self, needs: Iterable[Need], first: int = 0, end: int | None = None
@@ -68,136 +69,49 @@ class Block:
         :param end: the position after the last one; None means all
         """
         bits = (1 << (len(self.trees) if end is None else end)) - (1 << first)
-        for each, helping in needs:
+        for each in needs:
             if not bits:
                 break
-            bits &= self._meeting(each) | _united(self.aggregates, helping)
+            bits &= self._meeting(each)
         return _at(bits, self.trees)
 
-    def _meeting(self, each: Constraint) -> int:
-        """Return all trees with a member that meets a constraint, and maybe others."""
-        if isinstance(each, Resources):
-            bits = EVERYWHERE
-            for name, amount in each.value:
-                bits &= self._with_room(name, amount)
-            return bits
-        if not each.among:
-            return EVERYWHERE
-        bits = _united(getattr(self, each.among), each.names)
-        return ~(bits & self.single) if each.forbids else bits
-
-    def _with_room(self, name: str, amount: int) -> int:
-        """Return the trees in which some member has room for an amount."""
-        if self.most.get(name, NO_ROOM) < amount:
-            return 0
-        bits = self._roomy.get((name, amount))
+    def _meeting(self, need: Need) -> int:
+        """Return the trees that may meet a need."""
+        bits = self._index.get(need)
         if bits is None:
-            digits = ["1" if room >= amount else "0" for room in self.rooms[name]]
+            digits = ["1" if need.may_be_met(tree) else "0" for tree in self.trees]
             bits = int("".join(reversed(digits)), 2)
-            if len(self._roomy) >= MOST_AMOUNTS:
-                self._roomy.clear()
-            self._roomy[name, amount] = bits
+            if len(self._index) >= MOST_NEEDS:
+                self._index.clear()
+            self._index[need] = bits
         return bits
 
     def replace(self, trees: Mapping[int, Tree]) -> "Block":
         """Return the block with some of its trees replaced, by the ids of their roots.
 
-        This is quick if only usages have changed.
+        The others are not looked at again.
         """
-        replaced = list(self.trees)
-        # By the classes in which a tree has another room now.
-        rooms: dict[str, list[int]] = {}
+        replaced, index = list(self.trees), self._index.copy()
         for root_id, tree in trees.items():
             position = self.roots.index(root_id)
-            if not _are_indexed_alike(replaced[position], tree):
-                changed = dict(zip(self.roots, self.trees, strict=True))
-                return block_of({**changed, **trees})
             replaced[position] = tree
-            for name, room in _rooms_of(tree).items():
-                if self.rooms[name][position] != room:
-                    rooms.setdefault(name, [*self.rooms[name]])[position] = room
-        return dataclasses.replace(
-            self,
-            trees=tuple(replaced),
-            rooms={
-                **self.rooms,
-                **{name: tuple(each) for name, each in rooms.items()},
-            },
-            most={**self.most, **{name: max(each) for name, each in rooms.items()}},
-            sharing=_list_sharing(replaced) if self.sharing else (),
-        )
+            bit = 1 << position
+            for need, bits in index.items():
+                index[need] = bits | bit if need.may_be_met(tree) else bits & ~bit
+        sharing = self.sharing
+        if sharing or _list_sharing(trees.values()):
+            sharing = _list_sharing(replaced)
+        return Block(self.roots, tuple(replaced), sharing, index)
 
 
 def block_of(trees: Mapping[int, Tree]) -> Block:
     """Return the block of some trees, given in the order of the ids of their roots."""
     listed = tuple(trees.values())
-    traits: dict[frozenset[str], int] = {}
-    aggregates: dict[frozenset[str], int] = {}
-    rooms: dict[str, list[int]] = {}
-    single = 0
-    for position, tree in enumerate(listed):
-        bit = 1 << position
-        if len(tree.members) == 1:
-            single |= bit
-        for member in tree.members:
-            traits[member.traits] = traits.get(member.traits, 0) | bit
-        aggregates[tree.aggregates] = aggregates.get(tree.aggregates, 0) | bit
-        for name, room in _rooms_of(tree).items():
-            if name not in rooms:
-                rooms[name] = [NO_ROOM] * len(listed)
-            rooms[name][position] = room
-    return Block(
-        tuple(trees),
-        listed,
-        single,
-        _each(traits),
-        _each(aggregates),
-        {name: tuple(each) for name, each in rooms.items()},
-        {name: max(each) for name, each in rooms.items()},
-        _list_sharing(listed),
-    )
+    return Block(tuple(trees), listed, _list_sharing(listed))
 
 
 def _list_sharing(trees: Iterable[Tree]) -> tuple[Provider, ...]:
     return tuple(member for tree in trees for member in tree.members if member.shares)
-
-
-def _rooms_of(tree: Tree) -> dict[str, int]:
-    """Return the most that a member has room for, by resource class."""
-    rooms: dict[str, int] = {}
-    for member in tree.members:
-        for name, inventory in member.inventories.items():
-            room = max(inventory.room, NO_ROOM)
-            if room > rooms.get(name, NO_ROOM - 1):
-                rooms[name] = room
-    return rooms
-
-
-def _are_indexed_alike(one: Tree, other: Tree) -> bool:
-    """Return whether two trees differ only in their room, or not at all."""
-    return len(one.members) == len(other.members) and all(
-        before.traits == after.traits
-        and before.aggregates == after.aggregates
-        and before.inventories.keys() == after.inventories.keys()
-        for before, after in zip(one.members, other.members, strict=True)
-    )
-
-
-def _each(sets: Mapping[frozenset[str], int]) -> dict[str, int]:
-    """Return the bits of each name, from the bits of sets of names."""
-    bits: dict[str, int] = {}
-    for names, trees in sets.items():
-        for name in names:
-            bits[name] = bits.get(name, 0) | trees
-    return bits
-
-
-def _united(bits_by_name: Mapping[str, int], names: Iterable[str]) -> int:
-    """Return the bits of any of some names."""
-    bits = 0
-    for name in names:
-        bits |= bits_by_name.get(name, 0)
-    return bits
 
 
 def _at(bits: int, things: Sequence[T]) -> Iterator[T]:
@@ -250,11 +164,11 @@ class Forest:
         if named is not None:
             return self._snapshot(named)
         needs = [
-            (each, UNHELPED if each.of_root else _helping(each, self.sharing))
+            Need(each, UNHELPED if each.of_root else _helping(each, self.sharing))
             for each in constraint.of_request(request, TreeByUuid(self))
         ]
         if aggregates is not None:
-            needs.append((MemberOf(None, tuple(aggregates)), UNHELPED))
+            needs.append(Need(MemberOf(None, tuple(aggregates))))
         return self._snapshot(Trees(self.blocks, needs))
 
     def tree(self, root_id: int) -> Tree | None:

@@ -1,9 +1,9 @@
 """The constraints of a request: the meaning of each, and its words.
 
 Everything about a kind of constraint is in its class: which field of a request it comes
-from, and how that field is made of constraints; what a provider must have, by which an
-index of trees may leave out some; and the words for that. Constraints on several
-providers together are rules in ``placement/search/state.py``.
+from, and how that field is made of constraints; which providers meet it, by which an
+index leaves out trees; and the words for that. Constraints on several providers
+together are rules in ``placement/search/state.py``.
 """
 
 # The methods of a kind are those of ``Constraint``, which says what they return.
@@ -675,14 +675,11 @@ def of_provider(
 def of_request(request: Request, trees: Mapping[str, Tree]) -> list[Constraint]:
     """Return the constraints on roots and on providers by themselves.
 
-    Those that are quick to look up in an index come first.
-
     :param trees: the trees by the UUIDs of their members
     """
     listed: list[Constraint] = [*of_root(request)]
     for group in request.groups:
         listed += of_provider(group, trees)
-    for group in request.groups:
         listed += [Resources(None, (each,)) for each in group.resources.items()]
     return list(dict.fromkeys(listed))
 

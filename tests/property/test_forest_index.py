@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from placement.forest import fingerprint, forest, vocabulary
-from placement.forest.forest import Block
-from placement.model.constraint import Resources
+from placement.forest.forest import Block, Need
+from placement.model.constraint import (
+    MemberOf,
+    Resources,
+    RootRequired,
+    TraitForbidden,
+    TraitRequired,
+)
 from placement.model.request import Group, Request
 from placement.model.tree import Snapshot, Tree
 from placement.search import engine
@@ -17,8 +23,17 @@ from tests.property import forest as clouds
 from tests.property.test_search import as_found
 
 WORDS = vocabulary.of_names({}, {})
-# Some, by resource class.
-AMOUNTS = [(name, amount) for name in clouds.CLASSES for amount in (1, 2, 3)]
+NEEDS = [
+    *[
+        Need(Resources(None, ((name, amount),)))
+        for name in clouds.CLASSES
+        for amount in (1, 2, 3)
+    ],
+    *[Need(TraitRequired(None, (name,))) for name in clouds.TRAITS],
+    *[Need(TraitForbidden(None, name)) for name in clouds.TRAITS],
+    *[Need(RootRequired(None, name)) for name in clouds.TRAITS],
+    *[Need(MemberOf(None, (name,))) for name in clouds.AGGREGATES],
+]
 
 
 def answers(snapshot: Snapshot, request: Request) -> list[Any]:
@@ -171,33 +186,11 @@ def describe(grown: forest.Forest) -> Any:
 
 def of_tree(each: Block, position: int) -> Any:
     """Return what a block says of one of its trees."""
-    bit = 1 << position
+    tree = each.trees[position]
     return (
-        [
-            (member.uuid, dict(member.inventories))
-            for member in each.trees[position].members
-        ],
-        bool(each.single & bit),
-        {name for name, trees in each.traits.items() if trees & bit},
-        {name for name, trees in each.aggregates.items() if trees & bit},
-        {
-            name: room[position]
-            for name, room in each.rooms.items()
-            if room[position] + 1
-        },
-        {name for name in each.rooms if each.most[name] != max(each.rooms[name])},
-        {
-            amount
-            for amount in AMOUNTS
-            if each.trees[position] in with_room(each, amount)
-        },
+        [(member.uuid, dict(member.inventories)) for member in tree.members],
+        [need for need in NEEDS if tree in each.select([need])],
     )
-
-
-def with_room(each: Block, amount: tuple[str, int]) -> list[Tree]:
-    """Return the trees of a block with room for an amount of a class."""
-    name, least = amount
-    return list(each.select([(Resources(None, ((name, least),)), frozenset())]))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placement import errors
 from placement.forest.forest import Forest, Trees
+from placement.model.request import Request
 from placement.model.resource_class import UNKNOWN_CLASS
 from placement.model.trait import UNKNOWN_TRAIT
 from placement.model.tree import Tree
@@ -65,7 +66,8 @@ def check_names(forest: Forest, wish: Wish) -> None:
         name.refuse_unknown(named[Quality.FREE], words.class_ids, UNKNOWN_CLASS)
     for domains in (wish.spread and wish.spread.domains, wish.together):
         for uuid in (domains and domains.aggregates) or ():
-            if not any(uuid in block.aggregates for block in forest.blocks):
+            inside = forest.relevant(Request(()), frozenset({uuid})).trees
+            if next(iter(inside), None) is None:
                 raise errors.BadRequest(f"No resource provider is in aggregate {uuid}.")
 
 
