@@ -14,6 +14,7 @@ from placement.forest import fingerprint, loading, reading
 from placement.forest.fingerprint import Comparison
 from placement.forest.forest import Forest
 from placement.forest.vocabulary import Vocabulary
+from placement.model.member import members_of
 from placement.model.tree import Tree
 from placement.objects import change_log, database_sum
 from placement.objects.change_log import Changed, LogPosition
@@ -164,7 +165,7 @@ class CachedForest:
         current = self._follow(connection, self._current)
         if current is None:
             return
-        fresh = read_all(connection, current.position, current.forest)
+        fresh = read_all(connection, current.position)
         if are_same(current.forest, fresh.forest):
             # Processes share the memory of what was read before they forked.
             return
@@ -276,7 +277,7 @@ class CachedForest:
         if self._clock() - since < QUIET:
             return
         # Meanwhile there may have been changes that no sum shows.
-        fresh = read_all(connection, current.position, current.forest)
+        fresh = read_all(connection, current.position)
         with self._replacing:
             self._distrusted_since = None
             self._keep(fresh)
@@ -289,16 +290,13 @@ class CachedForest:
             self._journal.miss()
 
 
-def read_all(
-    connection: Connection, position: LogPosition, former: Forest | None = None
-) -> Checkpoint:
+def read_all(connection: Connection, position: LogPosition) -> Checkpoint:
     """Return the whole forest, read afresh.
 
     :param position: that of the transaction
-    :param former: unchanged values are taken from there, to share their memory
     """
     telemetry.record(measure.FOREST_REFRESHES, extent="all")
-    return Checkpoint(loading.load(connection, former=former), position)
+    return Checkpoint(loading.load(connection), position)
 
 
 def follow(
@@ -373,4 +371,4 @@ def _names(words: Vocabulary) -> tuple[object, ...]:
 
 
 def _rows(tree: Tree | None) -> list[object]:
-    return list(map(reading.values_of, tree.members)) if tree else []
+    return list(map(members_of, tree.members)) if tree else []

@@ -16,12 +16,7 @@ def load_vocabulary(connection: Connection) -> Vocabulary:
     )
 
 
-def load(connection: Connection, former: Forest | None = None) -> Forest:
-    """Return the forest of the whole cloud.
-
-    :param former: unchanged values are taken from there, to share their memory
-    """
+def load(connection: Connection) -> Forest:
+    """Return the forest of the whole cloud."""
     words = load_vocabulary(connection)
-    find_former = former.provider if former else None
-    trees = reading.load(connection, words, former=find_former)
-    return forest.forest_of(words, trees)
+    return forest.forest_of(words, reading.load(connection, words))

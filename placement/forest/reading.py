@@ -1,7 +1,6 @@
 """Reading the trees of a search, in a fixed number of queries."""
 
 import contextlib
-import dataclasses
 import datetime
 import functools
 import operator
@@ -40,10 +39,6 @@ _NO_NAMES: _Names = ((), frozenset())
 # Inventories by resource class, and the times of their changes in the same order.
 _Inventories: TypeAlias = tuple[dict[str, InventoryUsage], tuple[Any, ...]]
 _NO_INVENTORIES: _Inventories = ({}, ())
-
-# Finds the former state of a provider, by UUID; None if it did not exist. It may be
-# missing.
-Former: TypeAlias = Callable[[str], Provider | None] | None
 
 
 class _Row(NamedTuple):
@@ -181,10 +176,6 @@ _OF_SOME = _together(
 )
 _AROUND = {key: _with_member(key) for key in ("uuid", "name")}
 _WIDTH = len(_Row._fields)
-# The values of a provider's fields, in their order.
-_PROVIDER_FIELDS = [each.name for each in dataclasses.fields(Provider)]
-values_of = operator.attrgetter(*_PROVIDER_FIELDS)
-_INVENTORIES_AT = _PROVIDER_FIELDS.index("inventories")
 # How many columns a row of an inventory has before its fields.
 _BEFORE_FIELDS = 3
 # How many joined strings are remembered, with the values that are made of them: a cloud
@@ -211,22 +202,18 @@ def load(
     connection: sa.Connection,
     vocabulary: Vocabulary,
     root_ids: Collection[int] | None = None,
-    former: Former = None,
 ) -> dict[int, Tree]:
     """Return some trees, or all, keyed by the ids of their roots, in this order.
 
     :param root_ids: the ids of the roots; None means all
-    :param former: unchanged values are taken from there, to share their memory
     """
     if root_ids is not None and not root_ids:
         return {}
     # Listing too many would take longer than loading all.
     if root_ids and len(root_ids) <= MOST_LISTED_ROOTS:
-        return _Loader(
-            _read_some(connection, _OF_SOME, sorted(root_ids)), former
-        ).trees()
+        return _trees_of(_read_some(connection, _OF_SOME, sorted(root_ids)))
     with contextlib.ExitStack() as opened:
-        trees = _Loader(_read_all(connection, vocabulary, opened), former).trees()
+        trees = _trees_of(_read_all(connection, vocabulary, opened))
     if root_ids is None:
         return trees
     return {key: tree for key, tree in trees.items() if key in root_ids}
@@ -240,7 +227,7 @@ def load_around(connection: sa.Connection, named: Mapping[str, str]) -> Tree | N
     [(key, wanted)] = named.items()
     if not exact_match.is_searchable(wanted):
         return None
-    trees = _Loader(_read_some(connection, _AROUND[key], wanted), None).trees()
+    trees = _trees_of(_read_some(connection, _AROUND[key], wanted))
     # The database may consider other strings equal to this one.
     for tree in trees.values():
         if any(getattr(member, key) == wanted for member in tree.members):
@@ -321,85 +308,71 @@ def _parents_of(rows: Mapping[int, _Row]) -> dict[int, int | None]:
     return parents
 
 
-class _Loader:
-    """Makes values of the rows of some trees."""
+def _trees_of(found: _Found) -> dict[int, Tree]:
+    """Return the trees that rows are about, by the ids of their roots."""
+    # Providers without a root are not part of the API.
+    stored = found.providers
+    rows = {key: row for key, row in stored.items() if row.root_id in stored}
+    # Many providers have equal values, and share them to save memory.
+    traits = _parsed(found.traits, found.parse_traits)
+    aggregates = _parsed(found.aggregates, _parse_names)
+    held = _inventories_of(found)
+    trees = {}
+    parents = _parents_of(rows)
+    for members in walk(parents):
+        root = rows[members[0][0]]
+        providers = []
+        for position, (provider_id, end) in enumerate(members):
+            row = rows[provider_id]
+            parent_id = parents[provider_id]
+            names, having = traits.get(provider_id, _NO_NAMES)
+            uuids, within = aggregates.get(provider_id, _NO_NAMES)
+            inventories, times = held.get(provider_id, _NO_INVENTORIES)
+            provider = Provider(
+                row.uuid,
+                None if parent_id is None else rows[parent_id].uuid,
+                root.uuid,
+                inventories,
+                names,
+                having,
+                within,
+                position,
+                end,
+                row.id,
+                row.name,
+                row.generation,
+                row.modified,
+                times,
+                uuids,
+            )
+            providers.append(provider)
+        trees[root.id] = Tree(tuple(providers))
+    return trees
 
-    def __init__(self, found: _Found, former: Former) -> None:
-        self._found = found
-        self._former = former
 
-    def trees(self) -> dict[int, Tree]:
-        """Return the trees by the ids of their roots."""
-        # Providers without a root are not part of the API.
-        stored = self._found.providers
-        rows = {key: row for key, row in stored.items() if row.root_id in stored}
-        # Many providers have equal values, and share them to save memory.
-        traits = _parsed(self._found.traits, self._found.parse_traits)
-        aggregates = _parsed(self._found.aggregates, _parse_names)
-        held = self._inventories()
-        members_of = {}
-        parents = _parents_of(rows)
-        for members in walk(parents):
-            root = rows[members[0][0]]
-            providers = []
-            for position, (provider_id, end) in enumerate(members):
-                row = rows[provider_id]
-                parent_id = parents[provider_id]
-                parent_uuid = None if parent_id is None else rows[parent_id].uuid
-                names, having = traits.get(provider_id, _NO_NAMES)
-                uuids, within = aggregates.get(provider_id, _NO_NAMES)
-                inventories, times = held.get(provider_id, _NO_INVENTORIES)
-                values = (
-                    row.uuid,
-                    parent_uuid,
-                    root.uuid,
-                    inventories,
-                    names,
-                    having,
-                    within,
-                    position,
-                    end,
-                    row.id,
-                    row.name,
-                    row.generation,
-                    row.modified,
-                    times,
-                    uuids,
-                )
-                former = self._former(row.uuid) if self._former else None
-                providers.append(_like(values, former))
-            members_of[root.id] = tuple(providers)
-        return {key: Tree(each) for key, each in members_of.items()}
-
-    def _inventories(self) -> dict[int, _Inventories]:
-        """Return the inventories, and what is used of them, by id of the provider."""
-        classes = self._found.classes
-        usages: dict[tuple[Any, ...], InventoryUsage] = {}
-        inventories: dict[int, dict[str, InventoryUsage]] = {}
-        times: dict[int, list[Any]] = {}
-        last, of_last, times_of_last = None, dict[str, InventoryUsage](), list[Any]()
-        for row in self._found.inventories:
-            provider_id, class_id, modified = row[:_BEFORE_FIELDS]
-            if class_id not in classes:
-                continue
-            values = tuple(row[_BEFORE_FIELDS:])
-            inventory = usages.get(values)
-            if inventory is None:
-                # Sums are decimal numbers on some databases.
-                plain = (*values[:-1], int(values[-1]))
-                inventory = usages[values] = InventoryUsage(*plain)
-            # Rows of a provider follow each other.
-            if provider_id != last:
-                last = provider_id
-                of_last = inventories.setdefault(provider_id, {})
-                times_of_last = times.setdefault(provider_id, [])
-            of_last[classes[class_id]] = inventory
-            times_of_last.append(modified)
-        shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        return {
-            key: (inventories[key], shared.setdefault(tuple(each), tuple(each)))
-            for key, each in times.items()
-        }
+def _inventories_of(found: _Found) -> dict[int, _Inventories]:
+    """Return the inventories, and what is used of them, by id of the provider."""
+    classes = found.classes
+    usages: dict[tuple[Any, ...], InventoryUsage] = {}
+    inventories: dict[int, dict[str, InventoryUsage]] = {}
+    times: dict[int, list[Any]] = {}
+    for row in found.inventories:
+        provider_id, class_id, modified = row[:_BEFORE_FIELDS]
+        if class_id not in classes:
+            continue
+        values = tuple(row[_BEFORE_FIELDS:])
+        inventory = usages.get(values)
+        if inventory is None:
+            # Sums are decimal numbers on some databases.
+            plain = (*values[:-1], int(values[-1]))
+            inventory = usages[values] = InventoryUsage(*plain)
+        inventories.setdefault(provider_id, {})[classes[class_id]] = inventory
+        times.setdefault(provider_id, []).append(modified)
+    shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    return {
+        key: (inventories[key], shared.setdefault(tuple(each), tuple(each)))
+        for key, each in times.items()
+    }
 
 
 def _parsed(
@@ -419,23 +392,3 @@ def _parse_names(joined: str) -> _Names:
     listed.sort(key=lambda each: (each[2].startswith(CUSTOM_PREFIX), int(each[0])))
     names = tuple([name for _, _, name in listed])
     return names, frozenset(names)
-
-
-def _like(values: tuple[Any, ...], former: Provider | None) -> Provider:
-    """Return a provider that shares unchanged values with its former state.
-
-    :param values: those of its fields, in their order
-    """
-    if former is None:
-        return Provider(*values)
-    shared = list(map(_same, values_of(former), values))
-    # In their present order, which equal inventories need not have had.
-    shared[_INVENTORIES_AT] = {
-        name: _same(former.inventories.get(name), inventory)
-        for name, inventory in values[_INVENTORIES_AT].items()
-    }
-    return Provider(*shared)
-
-
-def _same(former: Any, value: Any) -> Any:
-    return former if former == value else value
