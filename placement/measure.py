@@ -76,17 +76,5 @@ FOREST_TREES = Measure(
     "Trees that are kept in memory.",
 )
 
-MEASURES = (
-    CLAIMS,
-    PLACEMENTS,
-    PLACEMENT_SECONDS,
-    LEASES_EXPIRED,
-    JOURNAL_ENTRIES,
-    JOURNAL_READERS,
-    CANDIDATE_HOSTS,
-    CANDIDATE_ANSWERS,
-    SEARCHES_CUT,
-    FOREST_REFRESHES,
-    FOREST_CORRECTIONS,
-    FOREST_TREES,
-)
+# All of the above.
+MEASURES = tuple(each for each in vars().values() if isinstance(each, Measure))
