@@ -132,8 +132,8 @@ class Forest:
     """All trees, or those that can matter to the question that they were loaded for.
 
     ``firsts`` are the ids of the first root of each block but the first one. ``size``
-    is how many trees there are. ``uuids`` and ``names`` have the id of the root of the
-    tree that a provider is in.
+    is how many trees there are. ``uuids`` have the id of the root of the tree that a
+    provider is in.
     """
 
     vocabulary: Vocabulary
@@ -142,7 +142,6 @@ class Forest:
     sharing: tuple[Provider, ...]
     size: int
     uuids: Mapping[str, int]
-    names: Mapping[str, int]
 
     @property
     def everything(self) -> Snapshot:
@@ -191,11 +190,6 @@ class Forest:
         root_id = self.uuids.get(uuid)
         return None if root_id is None else self.tree(root_id)
 
-    def tree_named(self, name: str) -> Tree | None:
-        """Return the tree that a provider is in, by its name."""
-        root_id = self.names.get(name)
-        return None if root_id is None else self.tree(root_id)
-
     def root_id(self, provider: Provider) -> int:
         """Return the id of the root of a provider of this forest."""
         if provider.parent_uuid is None:
@@ -227,8 +221,8 @@ class Forest:
         for which in sorted(by_block, reverse=True):
             blocks[which : which + 1] = _renew(blocks[which], by_block[which], trees)
         gone = _index({key: self.tree(key) for key in {*root_ids, *trees}})
-        uuids, names = map(_renewed, (self.uuids, self.names), gone, _index(trees))
-        return _assemble(vocabulary, blocks, uuids, names)
+        uuids = _renewed(self.uuids, gone, _index(trees))
+        return _assemble(vocabulary, blocks, uuids)
 
     def _snapshot(self, trees: Sequence[Tree]) -> Snapshot:
         return Snapshot(trees, self.sharing, TreeByUuid(self))
@@ -249,14 +243,11 @@ class Forest:
 def forest_of(vocabulary: Vocabulary, trees: Mapping[int, Tree]) -> Forest:
     """Return the forest of some trees, given in the order of the ids of their roots."""
     blocks = list(blocks_of(trees, BLOCK_SIZE))
-    return _assemble(vocabulary, blocks, *_index(trees))
+    return _assemble(vocabulary, blocks, _index(trees))
 
 
 def _assemble(
-    vocabulary: Vocabulary,
-    blocks: Sequence[Block],
-    uuids: Mapping[str, int],
-    names: Mapping[str, int],
+    vocabulary: Vocabulary, blocks: Sequence[Block], uuids: Mapping[str, int]
 ) -> Forest:
     return Forest(
         vocabulary,
@@ -265,7 +256,6 @@ def _assemble(
         tuple(itertools.chain.from_iterable(each.sharing for each in blocks)),
         sum(len(each.roots) for each in blocks),
         uuids,
-        names,
     )
 
 
@@ -295,16 +285,16 @@ def _renew(old: Block, root_ids: set[int], trees: Mapping[int, Tree]) -> list[Bl
     return list(blocks_of(renewed, size))
 
 
-def _index(trees: Mapping[int, Tree | None]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the ids of the roots of providers' trees, by UUID and by name.
+def _index(trees: Mapping[int, Tree | None]) -> dict[str, int]:
+    """Return the ids of the roots of providers' trees, by UUID.
 
     :param trees: by the ids of their roots
     """
-    uuids, names = {}, {}
-    for root_id, tree in trees.items():
-        for member in tree.members if tree else ():
-            uuids[member.uuid] = names[member.name] = root_id
-    return uuids, names
+    return {
+        member.uuid: root_id
+        for root_id, tree in trees.items()
+        for member in (tree.members if tree else ())
+    }
 
 
 class Trees(Sequence[Tree]):

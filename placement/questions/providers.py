@@ -86,8 +86,6 @@ def _trees(forest: Forest, filters: ProviderFilters, group: Group) -> Iterable[T
         for uuid in (filters.uuid, filters.in_tree)
         if uuid is not None
     ]
-    if filters.name is not None:
-        named.append(forest.tree_named(filters.name))
     if not named:
         return forest.relevant(Request((group,))).trees
     return [tree for tree in named[:1] if tree and all(tree is each for each in named)]

@@ -242,19 +242,3 @@ def picky_group(rng: random.Random, suffix: str) -> Group:
         member_of=sets(clouds.AGGREGATES),
         not_member_of=some(clouds.AGGREGATES, 0.2),
     )
-
-
-def test_names_that_are_exchanged_are_found() -> None:
-    trees = trees_of([lone_host(random.Random(1), name) for name in ("p0", "p1")])
-
-    def named(*names: str) -> dict[int, Tree]:
-        return {
-            key: Tree((dataclasses.replace(tree.root, name=name),))
-            for (key, tree), name in zip(trees.items(), names, strict=True)
-        }
-
-    before = forest.forest_of(WORDS, named("one", "two"))
-    after = before.replace(WORDS, trees.keys(), named("two", "one"))
-    for grown, names in ((before, ("one", "two")), (after, ("two", "one"))):
-        found = [grown.tree_named(name) for name in names]
-        assert found == [grown.tree(key) for key in trees]

@@ -53,10 +53,10 @@ def _find(host: str, forest: Forest) -> str:
     """
     if forest.tree_of(host):
         return host
-    tree = forest.tree_named(host)
-    for member in tree.members if tree else ():
-        if member.name == host:
-            return member.uuid
+    for tree in forest.everything.trees:
+        for member in tree.members:
+            if member.name == host:
+                return member.uuid
     with contextlib.suppress(ValueError):
         plain = str(uuid.UUID(host))
         if forest.tree_of(plain):
