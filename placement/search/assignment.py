@@ -4,6 +4,7 @@ It goes forward without looking ahead. At the first dead end it tries to prove t
 there is no answer at all; at each, it records the canonical form of the node.
 """
 
+import functools
 import itertools
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -11,7 +12,7 @@ from typing import NamedTuple, Protocol
 from placement.model.tree import Provider
 from placement.search import bounds
 from placement.search.plan import Slot
-from placement.search.search import Picks, Search, Tally
+from placement.search.search import ROOT, Picks, Search, Tally
 from placement.search.state import (
     Domains,
     PickRule,
@@ -34,28 +35,6 @@ STEPS_PER_PICK = 16
 INNER_SHARE = 16
 
 
-def assign(
-    search: Search, root: Provider, domains: Domains, wanted: int
-) -> Iterator[Picks | None]:
-    """Yield every way to serve all slots, each once, and None for a pause.
-
-    :param domains: the providers that may serve each slot, at least one for each
-    :param wanted: the bits that the picks together must have
-    """
-    state = State(search.plan, domains, wanted)
-    if not bounds.are_enough(search.plan, domains):
-        return
-    symmetry = None
-    if search.unsatisfiable or search.nogoods:
-        symmetry = Symmetry(state, domains, root.uuid, search.numbers)
-        if symmetry.shape in search.unsatisfiable:
-            return
-    assignment = Assignment(search, root, state, symmetry)
-    yield from assignment.results()
-    if assignment.is_unsatisfiable:
-        search.unsatisfiable.add(assignment.symmetry.shape)
-
-
 class Assignment:
     """A depth-first walk through the tree of decisions at one anchor.
 
@@ -63,48 +42,42 @@ class Assignment:
     current path, ``_has_answer`` says whether it has led to an answer, and
     ``_has_failed`` whether one of its branches was a dead end. The relaxations of
     ``bounds`` do not show that the root has none if ``_may_serve``.
+
+    :param domains: the providers that may serve each slot, at least one for each
+    :param wanted: the bits that the picks together must have
     """
 
     def __init__(
-        self,
-        search: Search,
-        root: Provider,
-        state: State,
-        symmetry: Symmetry | None,
+        self, search: Search, root: Provider, domains: Domains, wanted: int
     ) -> None:
         self._search = search
         self._root = root
-        self._state = state
-        self._symmetry = symmetry
+        self._domains = domains
+        self._state = state = State(search.plan, domains, wanted)
         self._decisions, self._slots, self._served = order_decisions(
-            state, pick_rules(search.plan, state.wanted), search.tally
+            state, pick_rules(search.plan, wanted), search.tally
         )
         state.serve_in_order(self._slots)
         depth = len(self._decisions)
         self._chosen: list[Provider] = []
         self._has_answer = [False] * depth
         self._has_failed = [False] * depth
-        self._domains = state.domains
         self._may_serve = False
-        self._nogoods: Collection[Hashable] = (
-            search.nogoods.at(symmetry.shape) if symmetry else ()
-        )
-        self.is_unsatisfiable = False
+        self._nogoods: Collection[Hashable] = ()
 
-    @property
-    def symmetry(self) -> Symmetry:
+    @functools.cached_property
+    def _symmetry(self) -> Symmetry:
         """Which providers are interchangeable here, worked out on first use."""
-        if self._symmetry is None:
-            self._symmetry = Symmetry(
-                self._state,
-                self._domains,
-                self._root.uuid,
-                self._search.numbers,
-            )
-        return self._symmetry
+        return Symmetry(
+            self._state, self._domains, self._root.uuid, self._search.numbers
+        )
 
     def results(self) -> Iterator[Picks | None]:
-        """Yield the picks of each way to take all decisions, and None to pause."""
+        """Yield the picks of each way to serve all slots, and None to pause."""
+        if self._search.nogoods:
+            self._nogoods = self._search.nogoods.get(self._symmetry.shape, ())
+        if ROOT in self._nogoods:
+            return
         budget, state, decisions = self._search.budget, self._state, self._decisions
         last = len(decisions) - 1
         branches = [self._branches(0)]
@@ -114,7 +87,7 @@ class Assignment:
                 yield from self._pause(level)
                 if not self._has_answer[0] and not self._is_possible(0):
                     # A larger share could prove more.
-                    self.is_unsatisfiable = True
+                    self._remember(ROOT, size=0)
                     return
             choice = self._choose(level, branches[level])
             if choice is None:
@@ -185,17 +158,19 @@ class Assignment:
             self._may_serve = self._has_answer[0] or self._is_possible(0)
         if level == 0 or not self._may_serve:
             # The form of the anchor says everything.
-            self.is_unsatisfiable = True
+            self._remember(ROOT, size=0)
             return 0
-        self._nogoods = self._search.nogoods.add(
-            self.symmetry.shape, self._key(level), size=level + 1
-        )
+        self._remember(self._key(level), size=level + 1)
         self._step_back()
         return level
 
+    def _remember(self, node: Hashable, size: int) -> None:
+        """Remember that a node has no answer, by its canonical form."""
+        self._nogoods = self._search.remember(self._symmetry.shape, node, size)
+
     def _key(self, level: int) -> Hashable:
         self._search.budget.turn -= len(self._chosen) // DESCRIBED_PER_PICK
-        return self.symmetry.key(self._state, level, self._open_slots(level))
+        return self._symmetry.key(self._state, level, self._open_slots(level))
 
     def _open_slots(self, level: int) -> Sequence[Slot]:
         """Return the slots that are served from a level on."""

@@ -21,7 +21,8 @@ from placement.model.constraint import (
 )
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Snapshot, Tree
-from placement.search import assignment, plan
+from placement.search import bounds, plan
+from placement.search.assignment import Assignment
 from placement.search.plan import Slot, Want
 from placement.search.search import Budget, Limits, Picks, Search, Tally
 from placement.search.state import Domains
@@ -350,7 +351,9 @@ class Anchors:
             return None
         wanted = self._wanted(domains) if self._bits or self._may_repeat else 0
         if not self._is_free or wanted:
-            return assignment.assign(self._search, tree.root, domains, wanted)
+            if not bounds.are_enough(self._search.plan, domains):
+                return None
+            return Assignment(self._search, tree.root, domains, wanted).results()
         # No constraint is about more than one pick.
         picks = tuple([domain[0] for domain in domains])
         if sum(map(len, domains)) == len(picks):

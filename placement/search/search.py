@@ -6,7 +6,7 @@ Work is counted in picks, so that no clock decides.
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import TypeAlias
 
 from placement.model.tree import Provider
@@ -23,6 +23,8 @@ GROWTH = 8
 # How much one search may remember: the sum of the levels of its nogoods, to which their
 # sizes are proportional.
 MEMORY = 200_000
+# The form of each root.
+ROOT = "root"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,40 +111,12 @@ class Tally:
         return sorted(suffix for suffix, _ in self.dead_ends.most_common(most))
 
 
-class Nogoods:
-    """The canonical forms of nodes without an answer, as many as the memory allows.
-
-    Anchors of the same form share them.
-    """
-
-    def __init__(self) -> None:
-        self._memory = MEMORY
-        self._of_anchors: dict[Hashable, set[Hashable]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._of_anchors)
-
-    def at(self, anchor: Hashable) -> Collection[Hashable]:
-        """Return the known forms of nodes at an anchor, given the anchor's form."""
-        return self._of_anchors.get(anchor, ())
-
-    def add(self, anchor: Hashable, node: Hashable, size: int) -> Collection[Hashable]:
-        """Remember the form of a node at an anchor, unless the memory is full.
-
-        :returns: all forms that are known there
-        """
-        forms = self._of_anchors.setdefault(anchor, set())
-        if self._memory >= size:
-            self._memory -= size
-            forms.add(node)
-        return forms
-
-
 class Search:
     """One search: its plan, its order, its budget, and what it has learned so far.
 
-    ``free_picks`` are how many each anchor has. ``unsatisfiable`` has the canonical
-    forms of anchors that had no answer, ``nogoods`` those of nodes.
+    ``free_picks`` are how many each anchor has. ``nogoods`` has the canonical forms of
+    nodes without an answer, ``ROOT`` for the root, by the form of their anchor: anchors
+    of the same form share them.
     """
 
     def __init__(
@@ -158,5 +132,17 @@ class Search:
         self.budget = budget or Budget()
         self.free_picks = FREE_PICKS * len(plan.slots)
         self.numbers: dict[Hashable, int] = {}
-        self.nogoods = Nogoods()
-        self.unsatisfiable: set[Hashable] = set()
+        self.nogoods: dict[Hashable, set[Hashable]] = {}
+        self._memory = MEMORY
+
+    def remember(self, anchor: Hashable, node: Hashable, size: int) -> set[Hashable]:
+        """Remember the form of a node without an answer, unless the memory is full.
+
+        :param anchor: the form of its anchor
+        :returns: all forms that are known there
+        """
+        forms = self.nogoods.setdefault(anchor, set())
+        if self._memory >= size:
+            self._memory -= size
+            forms.add(node)
+        return forms
