@@ -17,7 +17,7 @@ from placement.cmd.checking import SHOWN
 from placement.db import models
 from placement.demonstration import planting
 from placement.objects import standard_name
-from placement.objects.journal.keeping import Keeper
+from placement.objects.journal import filing, keeping
 from placement.objects.ledger import Ledger
 from placement.objects.soundness import checking
 from placement.objects.soundness.checking import Finding
@@ -38,12 +38,12 @@ def cloud(database: Database) -> Iterator[Database]:
     """A database with a cloud in which nothing is wrong."""
     Ledger(database).write(lambda tx: planting.plant(tx, 12))
     database.write(add_child)
+    filing.switch(database, on=True)
     yield database
     with unguarded(database) as connection:
-        for table in (models.Allocation, models.Inventory):
+        pairs = models.ResourceProviderTrait, models.ResourceProviderAggregate
+        for table in (models.Allocation, models.Inventory, *pairs):
             connection.execute(sa.delete(table))
-        for pairs in (models.ResourceProviderTrait, models.ResourceProviderAggregate):
-            connection.execute(sa.delete(pairs))
         connection.execute(sa.update(models.Consumer).values(consumer_type_id=None))
         providers = models.ResourceProvider
         connection.execute(
@@ -415,7 +415,7 @@ def test_damage_is_found_and_mended_if_there_is_one_way_to(
     assert findings[name].rule.can_be_repaired == can_be_mended
     counting, gaps = cloud.look(what_counts), cloud.look(count_gaps)
     assert counting
-    mended = Ledger(cloud, Keeper(cloud, days=1)).write(
+    mended = Ledger(cloud, keeping.Keeper(cloud, days=1)).write(
         lambda tx: checking.repair(tx, 1000)
     )
     assert (name in found(cloud)) == (not can_be_mended)
