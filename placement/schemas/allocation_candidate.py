@@ -25,8 +25,8 @@ from placement_foundation.http.schema import (
 )
 from placement_foundation.http.version import ByVersion, Version
 
-# How many providers' resources are remembered in their encoded form: those of the
-# largest usual answers, a thousand candidates whose hosts have 16 providers each.
+# How many summaries of providers are remembered: those of the largest usual answers, a
+# thousand candidates whose hosts have 16 providers each.
 MOST_REMEMBERED = 16_384
 # The same for sets of traits, which hosts of a kind share.
 MOST_TRAITS = 4_096
@@ -177,7 +177,7 @@ def _summary(provider: Provider, names: tuple[str, ...]) -> Json:
     It is remembered: a provider never changes, and its next state is another value.
     """
     values = {
-        "resources": fragment(_list_resources(provider, provider.inventories)),
+        "resources": _list_resources(provider, provider.inventories),
         "traits": _encode_traits(provider.trait_names),
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
