@@ -8,42 +8,22 @@ import bisect
 import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from placement.forest.vocabulary import Vocabulary
 from placement.model import constraint
-from placement.model.constraint import Constraint, MemberOf
+from placement.model.constraint import MemberOf, Need
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 
 T = TypeVar("T")
 
-# The aggregates of no provider.
-UNHELPED: frozenset[str] = frozenset()
 # How many needs a block remembers, with the trees that may meet them.
 MOST_NEEDS = 256
 # How many trees a block has when it is made; it may grow to twice as many.
 BLOCK_SIZE = 256
 # Translates the digits of zeros and ones to their values.
 _VALUES = bytes(digit == ord("1") for digit in range(256))
-
-
-class Need(NamedTuple):
-    """A constraint on some member of a tree, or on its root.
-
-    ``helping`` are the aggregates of the providers that meet it and share with the
-    trees that have such an aggregate.
-    """
-
-    constraint: Constraint
-    helping: frozenset[str] = UNHELPED
-
-    def may_be_met(self, tree: Tree) -> bool:
-        """Return whether a tree, or what shares with it, has a provider for this."""
-        members = tree.members[:1] if self.constraint.of_root else tree.members
-        return not self.helping.isdisjoint(tree.aggregates) or any(
-            map(self.constraint.meets, members)
-        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +91,7 @@ def block_of(trees: Mapping[int, Tree]) -> Block:
 
 
 def _list_sharing(trees: Iterable[Tree]) -> tuple[Provider, ...]:
-    return tuple(member for tree in trees for member in tree.members if member.shares)
+    return tuple(member for tree in trees for member in tree.sharing)
 
 
 def _at(bits: int, things: Sequence[T]) -> Iterator[T]:
@@ -162,10 +142,7 @@ class Forest:
         named = self._only_tree(request)
         if named is not None:
             return self._snapshot(named)
-        needs = [
-            Need(each, UNHELPED if each.of_root else _helping(each, self.sharing))
-            for each in constraint.of_request(request, TreeByUuid(self))
-        ]
+        needs = constraint.needs_of(request, TreeByUuid(self), self.sharing)
         if aggregates is not None:
             needs.append(Need(MemberOf(None, tuple(aggregates))))
         return self._snapshot(Trees(self.blocks, needs))
@@ -235,7 +212,7 @@ class Forest:
             tree = self.tree_of(group.in_tree)
             if tree is None:
                 return ()
-            if not group.suffix or not any(each.shares for each in tree.members):
+            if not group.suffix or not tree.sharing:
                 return (tree,)
         return None
 
@@ -349,10 +326,3 @@ class TreeByUuid(Mapping[str, Tree]):
 
     def __len__(self) -> int:
         return len(self._forest.uuids)
-
-
-def _helping(each: Constraint, sharing: Iterable[Provider]) -> frozenset[str]:
-    """Return the aggregates of the sharing providers that meet a constraint."""
-    return frozenset().union(
-        *(provider.aggregates for provider in sharing if each.meets(provider))
-    )

@@ -11,9 +11,9 @@ together are rules in ``placement/search/state.py``.
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from placement.model.inventory import InventoryUsage, all_fit
+from placement.model.inventory import InventoryUsage
 from placement.model.request import Group, Request
 from placement.model.tree import Provider, Tree
 
@@ -421,7 +421,16 @@ class Resources(Constraint):
     __slots__ = ()
 
     def meets(self, provider: Provider) -> bool:
-        return all_fit(provider.inventories, self.value)
+        for name, amount in self.value:
+            inventory = provider.inventories.get(name)
+            # There is never more room than the most units.
+            if (
+                inventory is None
+                or not inventory.min_unit <= amount <= inventory.room
+                or amount % inventory.step_size
+            ):
+                return False
+        return True
 
 
 class _PartOfAmount(Constraint):
@@ -626,6 +635,24 @@ OF_PROVIDER = (InTree, MemberOf, NotMemberOf, TraitRequired, TraitForbidden)
 OF_PICKS = (Isolate, SameSubtree)
 
 
+class Need(NamedTuple):
+    """A constraint on some member of a tree, or on its root.
+
+    ``helping`` are the aggregates of the providers that meet it and share with the
+    trees that have such an aggregate.
+    """
+
+    constraint: Constraint
+    helping: frozenset[str] = frozenset()
+
+    def may_be_met(self, tree: Tree) -> bool:
+        """Return whether a tree, or what shares with it, has a provider for this."""
+        members = tree.members[:1] if self.constraint.of_root else tree.members
+        return not self.helping.isdisjoint(tree.aggregates) or any(
+            map(self.constraint.meets, members)
+        )
+
+
 def meets_all(provider: Provider, constraints: Iterable[Constraint]) -> bool:
     """Return whether a provider meets some constraints by itself."""
     # For so few, a generator takes longer.
@@ -672,16 +699,24 @@ def of_provider(
     )
 
 
-def of_request(request: Request, trees: Mapping[str, Tree]) -> list[Constraint]:
-    """Return the constraints on roots and on providers by themselves.
+def needs_of(
+    request: Request, trees: Mapping[str, Tree], sharing: Sequence[Provider]
+) -> list[Need]:
+    """Return what a tree, or what shares with it, must have to serve a request.
 
     :param trees: the trees by the UUIDs of their members
+    :param sharing: the providers that serve other trees as well
     """
     listed: list[Constraint] = [*of_root(request)]
     for group in request.groups:
         listed += of_provider(group, trees)
         listed += [Resources(None, (each,)) for each in group.resources.items()]
-    return list(dict.fromkeys(listed))
+    return [_need(each, sharing) for each in dict.fromkeys(listed)]
+
+
+def _need(each: Constraint, sharing: Iterable[Provider]) -> Need:
+    helping = [] if each.of_root else filter(each.meets, sharing)
+    return Need(each, frozenset().union(*(provider.aggregates for provider in helping)))
 
 
 def of_picks(request: Request) -> tuple[Constraint, ...]:

@@ -1,7 +1,6 @@
 """Inventories: what a resource provider has, what is used of it, and what fits."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
 
 from placement.model.member import members_of
 
@@ -36,7 +35,8 @@ class InventoryUsage(Inventory):
     """An inventory, and how much of it is used.
 
     ``room`` is the most that one consumer may take from what is left. Whether an amount
-    fits is decided here, for the search and for writing allocations alike.
+    fits is decided here and, for a whole request, by ``Resources`` among the
+    constraints.
     """
 
     used: int = 0
@@ -69,25 +69,6 @@ class InventoryUsage(Inventory):
     def holds(self, amount: int) -> bool:
         """Return whether there is room for an amount in addition to what is used."""
         return self.used + amount <= self.capacity
-
-
-def all_fit(
-    inventories: Mapping[str, InventoryUsage], amounts: Iterable[tuple[str, int]]
-) -> bool:
-    """Return whether amounts of some resource classes suit, and there is room for them.
-
-    :param inventories: those of one provider, by resource class
-    """
-    for name, amount in amounts:
-        inventory = inventories.get(name)
-        # There is never more room than the most units.
-        if (
-            inventory is None
-            or not inventory.min_unit <= amount <= inventory.room
-            or amount % inventory.step_size
-        ):
-            return False
-    return True
 
 
 def complain(

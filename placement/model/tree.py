@@ -70,11 +70,13 @@ class Provider:
 class Tree:
     """The providers under one root: ``members`` by position, the root first.
 
-    ``aggregates`` are the aggregates of all members.
+    ``aggregates`` are the aggregates of all members, ``sharing`` the members that serve
+    other trees as well.
     """
 
     members: tuple[Provider, ...]
     aggregates: frozenset[str] = dataclasses.field(init=False, repr=False)
+    sharing: tuple[Provider, ...] = dataclasses.field(init=False, repr=False)
     root: Provider = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +87,8 @@ class Tree:
             aggregates |= other.aggregates
         object.__setattr__(self, "root", root)
         object.__setattr__(self, "aggregates", aggregates)
+        sharing = tuple([member for member in self.members if member.shares])
+        object.__setattr__(self, "sharing", sharing)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +117,7 @@ def snapshot_of(trees: Iterable[Tree]) -> Snapshot:
     trees = tuple(trees)
     return Snapshot(
         trees,
-        tuple(member for tree in trees for member in tree.members if member.shares),
+        tuple(member for tree in trees for member in tree.sharing),
         {member.uuid: tree for tree in trees for member in tree.members},
     )
 

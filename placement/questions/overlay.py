@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from placement.model.inventory import all_fit
+from placement.model.constraint import Resources
 from placement.model.request import Request
 from placement.model.tree import Provider, Snapshot, Tree
 from placement.search.engine import Candidate, Firsts
@@ -90,7 +90,7 @@ class Overlay:
     def fits(self, taken: Taken) -> bool:
         """Return whether amounts can be taken once."""
         return all(
-            all_fit(self._now(provider).inventories, amounts.items())
+            Resources(None, tuple(amounts.items())).meets(self._now(provider))
             for provider, amounts in taken.items()
         )
 

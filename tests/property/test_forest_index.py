@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from placement.forest import fingerprint, forest, vocabulary
-from placement.forest.forest import Block, Need
+from placement.forest.forest import Block
 from placement.model.constraint import (
     MemberOf,
+    Need,
     Resources,
     RootRequired,
     TraitForbidden,
@@ -24,11 +25,8 @@ from tests.property.test_search import as_found
 
 WORDS = vocabulary.of_names({}, {})
 NEEDS = [
-    *[
-        Need(Resources(None, ((name, amount),)))
-        for name in clouds.CLASSES
-        for amount in (1, 2, 3)
-    ],
+    *[Need(Resources(None, ((name, 2),))) for name in clouds.CLASSES],
+    *[Need(Resources(None, ((name, 3),))) for name in clouds.CLASSES],
     *[Need(TraitRequired(None, (name,))) for name in clouds.TRAITS],
     *[Need(TraitForbidden(None, name)) for name in clouds.TRAITS],
     *[Need(RootRequired(None, name)) for name in clouds.TRAITS],

@@ -16,13 +16,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 17_462,
+    "placement": 17_457,
     "placement_foundation": 4_047,
     "placement_clients": 4_774,
     "placement_nodes": 2_238,
     "placement_reservations": 5_480,
 }
-LINES_OF_TESTS = 51188
+LINES_OF_TESTS = 51186
 LONGEST_FUNCTION = 50
 MOST_COMPLEX = 15
 LARGEST_MODULE = 450
