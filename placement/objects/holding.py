@@ -1,5 +1,6 @@
 """Allocations tree by tree, in one pass; the consumers that hold most of a provider."""
 
+import bisect
 import contextlib
 import datetime
 import itertools
@@ -126,11 +127,15 @@ def list_largest(
             for name, amount in each.amounts.items():
                 place = providers[each.provider_id], name
                 holder = Holder(each.consumer, amount, *(owner or (None, None)))
-                holders.setdefault(place, []).append(holder)
-    return {
-        place: sorted(listed, key=lambda each: (-each.amount, each.consumer))[:MOST]
-        for place, listed in holders.items()
-    }
+                listed = holders.setdefault(place, [])
+                bisect.insort(listed, holder, key=_largest_first)
+                # Very many may share one provider.
+                del listed[MOST:]
+    return holders
+
+
+def _largest_first(holder: Holder) -> tuple[int, str]:
+    return -holder.amount, holder.consumer
 
 
 def _holdings(
