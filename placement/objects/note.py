@@ -67,11 +67,16 @@ def change(
     query = sa.select(_row.owner, _row.document).where(*is_it).with_for_update()
     before = _load(tx.connection, query, parse).get(owner)
     after = make(before)
-    own_table.execute(tx.connection, _table, sa.delete(_table).where(*is_it))
-    if after is not None:
-        row = {"kind": topic, "owner": owner, "document": json.dumps(after)}
-        # If there was no row to lock, one of two requests that insert it begins again.
+    if after is None:
+        own_table.execute(tx.connection, _table, sa.delete(_table).where(*is_it))
+        return
+    row = {"kind": topic, "owner": owner, "document": json.dumps(after)}
+    if before is None:
+        # There was no row to lock: of two requests that insert it, one begins again.
         own_table.execute(tx.connection, _table, sa.insert(_table), row)
+    else:
+        update = sa.update(_table).where(*is_it).values(document=row["document"])
+        own_table.execute(tx.connection, _table, update)
 
 
 def _load(

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Code lines by package. What shrinks lowers its bound in the same change.
 BOUNDS = {
-    "placement": 17_459,
+    "placement": 17_464,
     "placement_foundation": 4_047,
     "placement_clients": 4_774,
     "placement_nodes": 2_238,
